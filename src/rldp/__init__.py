@@ -1,0 +1,103 @@
+"""rldp: release protocols that keep the most information while a sensitive part stays private.
+
+Design with `design` and `compare` over an uncertainty set of a `Table`; see the README.
+Names are imported when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import rldp.datasets as datasets
+    from rldp.channel import (
+        Channel,
+        ChoiceChannel,
+        DenseChannel,
+        IndependentChannel,
+        UnaryChannel,
+    )
+    from rldp.errors import (
+        DataError,
+        FileError,
+        MissingExtraError,
+        ParameterError,
+        RldpError,
+        TooLargeError,
+    )
+    from rldp.information import entropy, mutual_information
+    from rldp.protocol import ReleaseProtocol, load
+    from rldp.protocols.catalogue import compare, design
+    from rldp.reading import read_table
+    from rldp.schema import Column, Schema
+    from rldp.table import Table
+    from rldp.uncertainty import (
+        AllDistributions,
+        ChiSquareSet,
+        KnownDistribution,
+        UncertaintySet,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AllDistributions",
+    "Channel",
+    "ChiSquareSet",
+    "ChoiceChannel",
+    "Column",
+    "DataError",
+    "DenseChannel",
+    "FileError",
+    "IndependentChannel",
+    "KnownDistribution",
+    "MissingExtraError",
+    "ParameterError",
+    "ReleaseProtocol",
+    "RldpError",
+    "Schema",
+    "Table",
+    "TooLargeError",
+    "UnaryChannel",
+    "UncertaintySet",
+    "compare",
+    "datasets",
+    "design",
+    "entropy",
+    "load",
+    "mutual_information",
+    "read_table",
+]
+
+_HOMES = {
+    "channel": ("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "UnaryChannel"),
+    "errors": (
+        "DataError",
+        "FileError",
+        "MissingExtraError",
+        "ParameterError",
+        "RldpError",
+        "TooLargeError",
+    ),
+    "information": ("entropy", "mutual_information"),
+    "protocol": ("ReleaseProtocol", "load"),
+    "protocols.catalogue": ("compare", "design"),
+    "reading": ("read_table",),
+    "schema": ("Column", "Schema"),
+    "table": ("Table",),
+    "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(f"rldp.{_HOME_OF[name]}"), name)
+    if name == "datasets":
+        return import_module("rldp.datasets")
+    raise AttributeError(f"module 'rldp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,71 @@
+"""The command line: a thin face on the package; nothing here computes.
+
+Only the standard library, typer and rich are imported before a command runs, so that `rldp --help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from rldp.cli.arguments import ManyValuesCommand
+from rldp.cli.compare import compare
+from rldp.cli.demo import demo
+from rldp.cli.design import design
+from rldp.errors import RldpError
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Release protocols that keep the most information while a sensitive part stays private.",
+    epilog="Start with:  rldp demo",
+)
+for command in (compare, design, demo):
+    app.command(cls=ManyValuesCommand)(command)
+
+
+def _version(is_wanted: bool) -> None:
+    if is_wanted:
+        from rldp import __version__
+
+        typer.echo(f"rldp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options that come before a command."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; bad input gives one line on stderr and the exit code 2."""
+    try:
+        words = sys.argv[1:] if arguments is None else arguments
+        code = app(words or ["--help"], standalone_mode=False, prog_name="rldp")
+        sys.stdout.flush()
+    except RldpError as error:
+        return _failed(str(error))
+    except typer.TyperException as error:  # a command line that makes no sense
+        return _failed(getattr(error, "format_message", error.__str__)())
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # the reader went away, as `| head` does: leave quietly
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _failed(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return 2

@@ -1,0 +1,7 @@
+"""`python -m rldp.cli`, the same as `rldp`."""
+
+import sys
+
+from rldp.cli import main
+
+sys.exit(main())

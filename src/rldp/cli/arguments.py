@@ -1,0 +1,153 @@
+"""What the commands share: their options, and how data and a set F come from them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from rldp.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rldp.table import Table
+    from rldp.uncertainty import UncertaintySet
+
+_NUMBER = re.compile(r"-\.?\d")
+
+
+class ManyValuesCommand(TyperCommand):
+    """A command whose list options take several values at once: `--epsilon 0.5 1 2`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Repeat the option's name before each further value."""
+        lists = (option for option in self.params if getattr(option, "multiple", False))
+        names = {name for option in lists for name in option.opts}
+        repeated: list[str] = []
+        current = None
+        for i, word in enumerate(args):
+            is_option = word.startswith("-") and len(word) > 1 and not _NUMBER.match(word)
+            if is_option:
+                current = word if word in names else None
+            elif current is not None and i and args[i - 1] != current:
+                repeated.append(current)
+            repeated.append(word)
+        return super().parse_args(ctx, repeated)
+
+
+class BoundsChoice(StrEnum):
+    """Which conditions the noise must meet."""
+
+    SHARP = "sharp"
+    PAPER = "paper"
+
+
+class MissingChoice(StrEnum):
+    """What to do with missing values."""
+
+    ERROR = "error"
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class SetChoice(StrEnum):
+    """Which distributions may be true."""
+
+    CHI_SQUARE = "chi-square"
+    ALL = "all"
+    KNOWN = "known"
+
+
+Data = Annotated[
+    str,
+    typer.Argument(metavar="DATA", help="CSV or Parquet file; or 'adult', the bundled table."),
+]
+Sensitive = Annotated[
+    list[str], typer.Option("--sensitive", "-s", metavar="COL ...", help="Columns to protect.")
+]
+Useful = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--useful", "-u", metavar="COL ...", help="Columns to keep useful (default: all others)."
+    ),
+]
+Alpha = Annotated[
+    float, typer.Option(help="Level of the χ² test: the smaller, the more distributions count.")
+]
+Uncertainty = Annotated[
+    SetChoice,
+    typer.Option("--set", help="Distributions that may be true, around the frequencies of DATA."),
+]
+Bounds = Annotated[
+    BoundsChoice, typer.Option(help="Sharp conditions, or those that the paper prints.")
+]
+Missing = Annotated[
+    MissingChoice, typer.Option(help="Missing values: refuse, keep as a label, or drop.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw a picture (.png, .svg, .pdf).")
+]
+
+
+def uncertainty_set(
+    data: str,
+    sensitive: list[str],
+    useful: list[str] | None,
+    missing: MissingChoice,
+    kind: SetChoice,
+    alpha: float,
+) -> UncertaintySet:
+    """F around the frequencies of a file."""
+    from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution
+
+    table = _table(data, sensitive, useful, missing)
+    match kind:
+        case SetChoice.CHI_SQUARE:
+            return ChiSquareSet(table, alpha)
+        case SetChoice.ALL:
+            return AllDistributions(table)
+        case SetChoice.KNOWN:
+            return KnownDistribution(table)
+
+
+def _table(
+    data: str, sensitive: list[str], useful: list[str] | None, missing: MissingChoice
+) -> Table:
+    if data == "adult" and not Path(data).exists():
+        from rldp.datasets import adult
+
+        if len(sensitive) != 1 or useful is None or len(useful) != 1:
+            raise ParameterError("Expected one --sensitive and one --useful column for 'adult'.")
+        return adult(sensitive[0], useful[0])
+    from rldp.reading import read_table
+
+    with _progress(f"reading {Path(data).name}") as report:
+        return read_table(data, sensitive, useful, missing=missing.value, progress=report)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], Any] | None]:
+    """A bar on the terminal, gone when done; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,61 @@
+"""`rldp demo`: the main job on bundled data, with a picture to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rldp.cli import show
+from rldp.errors import FileError
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
+    ] = Path("rldp-demo"),
+) -> None:
+    """Compare all protocols on census data, design the best, and draw the trade-off.
+
+    [dim]Example:  rldp demo -o rldp-demo[/dim]
+    """
+    from rldp.datasets import adult
+    from rldp.protocols.catalogue import compare, design
+    from rldp.uncertainty import ChiSquareSet
+
+    table = adult(sensitive="race", useful="sex")
+    F = ChiSquareSet(table, alpha=0.05)
+    show.note(
+        "UCI Adult, 32,561 people of the 1994 US census. Everyone shall report sex and race in one "
+        "randomised answer, and nobody may learn more than a factor e^ε about race.\n"
+    )
+    show.comparison(compare(F, 1.0), F)
+    p = design(F, epsilon=1.0)
+    show.note("")
+    show.protocol(p)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"Cannot make the folder {output}: {error.strerror}.") from None
+    file, picture = output / "race.rldp.json", output / "tradeoff.png"
+    p.save(file)
+    show.note(f"\nProtocol: {file}")
+    _draw(F, picture)
+    show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
+
+
+def _draw(F: object, picture: Path) -> None:
+    from rldp.errors import MissingExtraError
+    from rldp.plots import tradeoff
+    from rldp.protocols.catalogue import compare
+    from rldp.uncertainty import UncertaintySet
+
+    assert isinstance(F, UncertaintySet)
+    epsilons = [0.2 * i for i in range(1, 41)]
+    try:
+        tradeoff(compare(F, epsilons), picture, title=show.columns_title(F.table), mark=1.0)
+    except MissingExtraError as error:
+        show.note(f"No picture: {error}")
+    else:
+        show.note(f"Picture:  {picture}")

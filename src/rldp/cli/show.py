@@ -1,0 +1,135 @@
+"""Tables and texts for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+if TYPE_CHECKING:
+    from rldp.protocol import ReleaseProtocol
+    from rldp.table import Table
+    from rldp.uncertainty import UncertaintySet
+
+_MEANINGS = {
+    "epsilon_1": "budget spent on S",
+    "epsilon_2": "budget spent on U",
+    "delta_2": "log-odds of the truth in the report of U (inf: sent as it is)",
+    "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
+    "kappa": "chance that the own value is reported",
+    "lambda": "chance that another value is reported",
+}
+_TITLES = {
+    "grr": "randomised response on the whole record",
+    "ue": "unary encoding of the whole record",
+    "srr": "secret randomised response",
+    "ir": "S and U reported independently",
+    "grr-cr": "one noisy S, with U if it is right and a made-up U if not",
+    "ue-cr": "a noisy set of S values, each with a true or made-up U",
+}
+
+
+def note(text: str) -> None:
+    """A line of plain text."""
+    Console(highlight=False).print(text, markup=False, soft_wrap=not text.endswith("\n"))
+
+
+def as_json(value: Any) -> None:
+    """The value as JSON."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def columns_title(table: Table) -> str:
+    """Which columns are S and which are U."""
+    s, u = (
+        [column.name for column in side] for side in (table.schema.sensitive, table.schema.useful)
+    )
+    return f"S = {', '.join(s)} ({table.n_s})   U = {', '.join(u) or 'nothing'} ({table.n_u})"
+
+
+def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
+    """One row for each protocol, one column for each ε, the best of each column marked."""
+    table = F.table
+    epsilons = list(dict.fromkeys(record["epsilon"] for record in records))
+    grid = Grid(title=columns_title(table), title_justify="left", title_style="bold")
+    grid.add_column("protocol")
+    for epsilon in epsilons:
+        grid.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)
+    if len(epsilons) == 1:
+        grid.add_column("seconds", justify="right")
+        grid.add_column("how")
+    best = {e: max(float(r["utility"]) for r in records if r["epsilon"] == e) for e in epsilons}
+    for name in dict.fromkeys(record["protocol"] for record in records):
+        rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
+        cells = [_kept(rows[e], is_best=rows[e]["utility"] >= best[e]) for e in epsilons]
+        if len(epsilons) == 1:
+            cells += [f"{rows[epsilons[0]]['seconds']:.3f}", _TITLES.get(name, "")]
+        grid.add_row(name, *cells)
+    Console(highlight=False).print(grid)
+    bits = table.entropy / math.log(2)
+    note(f"bits kept of H(X) = {bits:.3f} bits, and the share; ★ the most at this ε")
+    note(_set_in_words(F))
+
+
+def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
+    text = f"{record['utility'] / math.log(2):.4f} {100 * record['normalised']:5.1f} %"
+    return f"[bold]★ {text}[/bold]" if is_best else text
+
+
+def _set_in_words(F: UncertaintySet) -> str:
+    from rldp.uncertainty import AllDistributions, ChiSquareSet
+
+    people = f"{F.table.n:,} records"
+    if F.table.dropped:
+        people += f" ({F.table.dropped:,} with missing values dropped)"
+    if isinstance(F, AllDistributions):
+        return f"private for every distribution; usefulness measured on {people}"
+    if isinstance(F, ChiSquareSet):
+        return (
+            f"private for every distribution that a χ² test on {people} accepts at α = {F.alpha:g}"
+        )
+    return f"private for the frequencies of {people} only"
+
+
+def protocol(p: ReleaseProtocol) -> None:
+    """What was designed, what it keeps and what it promises."""
+    names = ", ".join(column.name for column in p.schema.sensitive)
+    note(f"{p.name}: {_TITLES.get(p.name, '')}")
+    grid = Grid.grid(padding=(0, 2))
+    for name, value in p.parameters.items():
+        grid.add_row(f"  {name}", _numbers(value), f"[dim]{_MEANINGS.get(name, '')}[/dim]")
+    Console(highlight=False).print(grid)
+    note(
+        f"keeps {p.utility / math.log(2):.4f} bits, {100 * p.normalised_utility:.1f} % of H(X); "
+        f"no answer changes anyone's odds on {names} by more than e^{p.epsilon:g} "
+        f"= {math.exp(p.epsilon):.4g}"
+    )
+    note(_set_in_words(p.uncertainty))
+    note("not promised: privacy of U itself, against other distributions, or for repeated answers")
+
+
+def _numbers(value: float | tuple[float, ...]) -> str:
+    if not isinstance(value, tuple):
+        return f"{value:.6g}"
+    shown = ", ".join(f"{x:.4g}" for x in value[:6])
+    return shown + (f", … ({len(value)} values)" if len(value) > 6 else "")
+
+
+def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
+    """The same for machines; infinite parameters as text."""
+    from rldp.documents import parameters_document
+
+    return {
+        "protocol": p.name,
+        "epsilon": p.epsilon,
+        "bounds": p.bounds,
+        "parameters": parameters_document(p.parameters),
+        "utility": p.utility,
+        "normalised": p.normalised_utility,
+        "file": None if output is None else str(output),
+    }

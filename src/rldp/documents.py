@@ -1,0 +1,142 @@
+"""The parts of a protocol ⇄ plain JSON values. Nothing is evaluated, and everything is checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from rldp.channel import (
+    Channel,
+    ChoiceChannel,
+    DenseChannel,
+    IndependentChannel,
+    UnaryChannel,
+)
+from rldp.errors import DataError
+from rldp.schema import Column, Schema
+from rldp.table import Table
+from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution, UncertaintySet
+
+Document = dict[str, Any]
+_Kind = TypeVar("_Kind")
+
+_CHANNELS: dict[str, type[Channel]] = {
+    "dense": DenseChannel,
+    "independent": IndependentChannel,
+    "choice": ChoiceChannel,
+    "unary": UnaryChannel,
+}
+_CHANNEL_NAMES = {kind: name for name, kind in _CHANNELS.items()}
+_SETS: dict[str, type[UncertaintySet]] = {
+    "all": AllDistributions,
+    "known": KnownDistribution,
+    "chi-square": ChiSquareSet,
+}
+_SET_NAMES = {kind: name for name, kind in _SETS.items()}
+
+
+def schema_document(schema: Schema) -> Document:
+    """Columns with their labels in order."""
+    return {
+        side: [{"name": column.name, "labels": list(column.labels)} for column in columns]
+        for side, columns in (("sensitive", schema.sensitive), ("useful", schema.useful))
+    }
+
+
+def schema_from(document: Any) -> Schema:
+    """The schema again."""
+    sides = []
+    for side in ("sensitive", "useful"):
+        columns = typed(document, side, list)
+        sides.append(
+            tuple(
+                Column(typed(column, "name", str), tuple(typed(column, "labels", list)))
+                for column in columns
+            )
+        )
+    return Schema(*sides)
+
+
+def uncertainty_document(F: UncertaintySet) -> Document:
+    """The kind of set, its level, and the counts."""
+    document: Document = {"kind": _SET_NAMES[type(F)], "counts": F.table.counts.tolist()}
+    if isinstance(F, ChiSquareSet):
+        document["alpha"] = F.alpha
+    return document
+
+
+def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
+    """The set again."""
+    kind = _known(_SETS, typed(document, "kind", str), "uncertainty set")
+    table = Table.from_schema(typed(document, "counts", list), schema)
+    if kind is ChiSquareSet:
+        return ChiSquareSet(table, alpha=number(typed(document, "alpha", object), "alpha"))
+    return kind(table)
+
+
+def channel_document(channel: Channel) -> Document:
+    """The kind of channel and its arrays."""
+    parts = {name: part.tolist() for name, part in channel.parts.items()}
+    return {"kind": _CHANNEL_NAMES[type(channel)], **parts}
+
+
+def channel_from(document: Any) -> Channel:
+    """The channel again; its constructor checks that it is one."""
+    kind = _known(_CHANNELS, typed(document, "kind", str), "channel")
+    parts = {name: part for name, part in document.items() if name != "kind"}
+    try:
+        return kind(**parts)
+    except TypeError:
+        raise DataError(f"The channel has other parts than it should: {sorted(parts)}.") from None
+    except ValueError as error:
+        raise DataError(f"The channel does not hold arrays of numbers: {error}.") from None
+
+
+def parameters_document(parameters: Mapping[str, float | tuple[float, ...]]) -> Document:
+    """Numbers and lists of numbers, ∞ as the text "inf"."""
+    return {
+        name: [_shown(x) for x in value] if isinstance(value, tuple) else _shown(value)
+        for name, value in parameters.items()
+    }
+
+
+def parameters_from(document: Any) -> dict[str, float | tuple[float, ...]]:
+    """The parameters again."""
+    if not isinstance(document, dict):
+        raise DataError(f"Expected parameters by name, got {type(document).__name__}.")
+    return {
+        name: tuple(number(x, name) for x in value)
+        if isinstance(value, list)
+        else number(value, name)
+        for name, value in document.items()
+    }
+
+
+def typed(document: Any, key: str, kind: type) -> Any:
+    """The value under a key of an object, of the kind that it must have."""
+    if not isinstance(document, dict) or key not in document:
+        raise DataError(f"Expected an entry {key!r}; it is missing.")
+    value = document[key]
+    if not isinstance(value, kind):
+        raise DataError(f"Expected {kind.__name__} under {key!r}, got {type(value).__name__}.")
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """A finite number, or the text "inf"."""
+    if value == "inf":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"Expected a number for {name!r}, got {value!r}.")
+    return float(value)
+
+
+def _shown(x: float) -> float | str:
+    return "inf" if math.isinf(x) else x
+
+
+def _known(kinds: Mapping[str, _Kind], name: str, what: str) -> _Kind:
+    if name not in kinds:
+        raise DataError(f"Expected the {what} to be {', '.join(kinds)}, got {name!r}.")
+    return kinds[name]

@@ -1,0 +1,91 @@
+"""Entropy and mutual information, in nats."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr, xlogy
+
+from rldp.errors import DataError
+
+Array = NDArray[np.float64]
+
+
+def entropy(p: ArrayLike) -> float:
+    """H(p) = -Σ p log p of a distribution of any shape.
+
+    >>> round(entropy([0.5, 0.5]), 6)
+    0.693147
+    """
+    return float(entr(np.asarray(p, dtype=float)).sum())
+
+
+def divergence_sum(weights: Array, q: Array, reference: Array) -> float:
+    """Σ w q log(q / reference), where terms with w q = 0 count nothing (shapes broadcast)."""
+    wq = weights * q
+    ratio = np.ones(np.broadcast_shapes(q.shape, reference.shape))
+    np.divide(q, reference, out=ratio, where=(q > 0) & (reference > 0))
+    return float(xlogy(wq, ratio).sum())
+
+
+def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
+    """I(X;Y) for X = (S,U) ~ p_su, shape (n_s, n_u), and Y ~ Q[s, u, :].
+
+    >>> import numpy as np
+    >>> reveal = np.eye(4).reshape(2, 2, 4)
+    >>> round(mutual_information(np.full((2, 2), 0.25), reveal), 6) == round(np.log(4), 6)
+    True
+    """
+    Q = np.asarray(Q, dtype=float)
+    p_su = distribution(p_su, Q.shape[:2])
+    p_y = np.einsum("su,suy->y", p_su, Q)
+    return max(0.0, divergence_sum(p_su[:, :, None], Q, p_y))
+
+
+def distribution(p_su: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """The argument as a checked float array of this shape that sums to 1."""
+    p = np.asarray(p_su, dtype=float)
+    if p.shape != shape:
+        raise DataError(f"Expected a distribution of shape {shape}, got shape {p.shape}.")
+    bad = np.argwhere(~(p >= 0) | np.isinf(p))
+    if bad.size:
+        place = tuple(int(i) for i in bad[0])
+        raise DataError(f"Expected probabilities ≥ 0, got {p[place]} at {place}.")
+    if abs(p.sum() - 1) > 1e-9:
+        raise DataError(f"Expected probabilities that sum to 1, got the sum {p.sum():.12g}.")
+    return p
+
+
+def retention(k: ArrayLike, n: int) -> Array:
+    """θ = k/(k+n): randomised response with odds e^δ = 1 + k keeps the truth with probability θ.
+
+    With probability 1-θ it reports one of the n values at random, so θ = 1 (k = ∞) reports the
+    truth and θ = 0 nothing. This is GRR^δ of the paper without its infinities.
+
+    >>> retention([0.0, 2.0, np.inf], 2)
+    array([0. , 0.5, 1. ])
+    """
+    k = np.asarray(k, dtype=float)
+    finite = np.isfinite(k)
+    k = np.where(finite, k, 1.0)
+    return np.where(finite, k / (k + n), 1.0)
+
+
+def response_matrix(theta: ArrayLike, n: int) -> Array:
+    """GRR with retention θ as a matrix (..., n, n), inputs first."""
+    theta = np.asarray(theta, dtype=float)[..., None, None]
+    return theta * np.eye(n) + (1 - theta) / n
+
+
+def response_information(p: ArrayLike, theta: ArrayLike) -> Array:
+    """I(GRR(X);X) for X ~ p (..., n) and retention θ (...), broadcast against each other."""
+    p, theta = np.asarray(p, dtype=float), np.asarray(theta, dtype=float)
+    n = p.shape[-1]
+    p_y = theta[..., None] * p + ((1 - theta) / n)[..., None]
+    return np.asarray(np.maximum(0.0, entr(p_y).sum(axis=-1) - response_entropy(theta, n)))
+
+
+def response_entropy(theta: ArrayLike, n: int) -> Array:
+    """H(GRR(X)|X), the entropy of any row of GRR with retention θ."""
+    theta = np.asarray(theta, dtype=float)
+    return np.asarray(entr(theta + (1 - theta) / n) + (n - 1) * entr((1 - theta) / n))

@@ -1,0 +1,96 @@
+"""Records → pictures. Nothing is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rldp.errors import FileError, MissingExtraError, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart by all kinds of colour vision; lines differ by marker too
+_STYLES = {
+    "grr": ("#999999", "o"),
+    "ue": ("#E69F00", "v"),
+    "srr": ("#D55E00", "s"),
+    "ir": ("#56B4E9", "^"),
+    "grr-cr": ("#0072B2", "D"),
+    "ue-cr": ("#009E73", "P"),
+}
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def tradeoff(
+    records: Sequence[Mapping[str, Any]], path: Path, *, title: str = "", mark: float | None = None
+) -> None:
+    """Draw what each protocol keeps over ε, or bars where there is one ε only.
+
+    Args:
+        records: as `rldp.compare` gives them.
+        path: .png, .svg or .pdf file to write.
+        title: shown above the axes.
+        mark: an ε to mark with a line.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise ParameterError(f"Expected a picture {', '.join(_FORMATS)}, got {path.name!r}.")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Pictures need matplotlib: pip install 'rldp[plot]'.") from None
+    figure = Figure(figsize=(7, 4.2), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    if len({record["epsilon"] for record in records}) > 1:
+        _curves(axes, records, mark)
+    else:
+        _bars(axes, records)
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror or error}.") from None
+
+
+def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None) -> None:
+    names = list(dict.fromkeys(record["protocol"] for record in records))
+    for name in names:
+        points = sorted(
+            (r["epsilon"], 100 * r["normalised"]) for r in records if r["protocol"] == name
+        )
+        colour, marker = _STYLES.get(name, ("black", "."))
+        every = max(1, len(points) // 8)
+        axes.plot(
+            *zip(*points, strict=True),
+            color=colour,
+            marker=marker,
+            markevery=every,
+            markersize=4.5,
+            linewidth=1.6,
+            label=name.upper(),
+        )
+    if mark is not None:
+        axes.axvline(mark, color="black", linewidth=0.8, linestyle=":")
+    axes.set_xlabel("ε (nats): the smaller, the more private")
+    axes.set_ylabel("information kept, % of H(X)")
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=9)
+
+
+def _bars(axes: Axes, records: Sequence[Mapping[str, Any]]) -> None:
+    ordered = sorted(records, key=lambda r: float(r["utility"]))
+    names = [str(r["protocol"]).upper() for r in ordered]
+    kept = [100 * r["normalised"] for r in ordered]
+    colours = [_STYLES.get(r["protocol"], ("black", "."))[0] for r in ordered]
+    bars = axes.barh(names, kept, color=colours)
+    labels = [f"{r['utility'] / math.log(2):.3f} bits" for r in ordered]
+    axes.bar_label(bars, labels=labels, padding=3, fontsize=9)
+    axes.margins(x=0.15)
+    axes.set_xlabel(f"information kept at ε = {ordered[0]['epsilon']:g}, % of H(X)")

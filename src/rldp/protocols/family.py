@@ -1,0 +1,63 @@
+"""What a family of protocols must offer, and how parameters are pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rldp.channel import Channel
+from rldp.errors import ParameterError
+from rldp.information import response_information, retention
+from rldp.protocols.budget import Bounds
+from rldp.uncertainty import UncertaintySet
+
+Array = NDArray[np.float64]
+Pinned = Mapping[str, float | str]
+Parameters = dict[str, Array]  # for each ε, first axis
+
+
+class Family(Protocol):
+    """A family of protocols: a module with these names, one file each."""
+
+    NAME: str
+    PARAMETERS: tuple[str, ...]  # those that can be pinned
+
+    def optimum(
+        self, F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned
+    ) -> Parameters:
+        """The best parameters for every ε at once, some of them pinned by the user."""
+
+    def utility(self, F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
+        """I(X;Y) at P̂ for every ε and its parameters, by the family's theorem."""
+
+    def channel(self, F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> Channel:
+        """The channel with the parameters of one ε."""
+
+
+def pinned_number(
+    pinned: Pinned, name: str, low: Array | float, high: Array | float
+) -> Array | None:
+    """A pinned parameter for every ε, checked against its range; None where it is free."""
+    if name not in pinned:
+        return None
+    try:
+        value = float(pinned[name])
+    except (TypeError, ValueError):
+        raise ParameterError(f"Expected a number for {name}, got {pinned[name]!r}.") from None
+    low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
+    bad = ~((low <= value) & (value <= high))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ParameterError(
+            f"Expected {name} between {low.flat[i]:g} and {high.flat[i]:g}, got {value:g}."
+        )
+    return np.full(low.shape, value)
+
+
+def information_on_u(F: UncertaintySet, k_s: Array) -> Array:
+    """I(R^S(U);U|S) at P̂ for randomised response with odds 1 + k_s, shape (..., n_s), inside CR."""
+    theta = retention(k_s, F.table.n_u)
+    return np.asarray(response_information(F.table.p_u_given_s, theta) @ F.table.p_s)

@@ -1,0 +1,63 @@
+"""GRR-CR: a noisy s is reported; U goes with it if the noisy s is right, a made-up U otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rldp.channel import ChoiceChannel
+from rldp.information import response_information, response_matrix, retention
+from rldp.optimise.search import maximise
+from rldp.protocols.budget import Bounds, conditional_odds
+from rldp.protocols.family import Parameters, Pinned, information_on_u, pinned_number
+from rldp.uncertainty import UncertaintySet
+
+Array = NDArray[np.float64]
+
+NAME = "grr-cr"
+PARAMETERS = ("epsilon_2",)
+
+
+def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+    """The best split ε = ε_1 + ε_2, searched globally."""
+
+    def odds(epsilon: Array, epsilon_2: Array) -> Array:
+        # a right s̃ leaves e^{ε - ε_1} for T/T̂, a wrong one e^{ε + ε_1} for T̂/T (sharp bounds)
+        return conditional_odds(F, epsilon_2, 2 * epsilon - epsilon_2, bounds)
+
+    def objective(epsilon_2: Array) -> Array:
+        epsilon = epsilons[:, None, None]
+        return _utility(F, np.expm1(epsilon - epsilon_2), odds(epsilon, epsilon_2))
+
+    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, epsilons)
+    if epsilon_2 is None:
+        low, high = np.zeros((epsilons.size, 1)), epsilons[:, None]
+        epsilon_2 = maximise(objective, low, high, points=[129], zoom=17).point[:, 0]
+    delta_s = np.log1p(odds(epsilons, epsilon_2))
+    return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_s": delta_s}
+
+
+def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
+    """I(X;Y) at P̂ with randomised response inside (thm:grrcruti)."""
+    return _utility(F, np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_s"]))
+
+
+def _utility(F: UncertaintySet, k: Array, k_s: Array) -> Array:
+    """The same for odds 1 + k on S and 1 + k_s, shape (..., n_s), on U."""
+    n_s = F.table.n_s
+    theta = retention(k, n_s)
+    is_right = theta + (1 - theta) / n_s
+    return response_information(F.table.p_s, theta) + is_right * information_on_u(F, k_s)
+
+
+def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> ChoiceChannel:
+    """The own block holds R^s(u) if s̃ = s; every other block b holds R^b of a draw from P̂_{U|b}."""
+    n_s, n_u = F.table.n_s, F.table.n_u
+    theta = float(retention(np.expm1(parameters["epsilon_1"]), n_s))
+    is_other = (1 - theta) / n_s
+    R = response_matrix(retention(np.expm1(parameters["delta_s"]), n_u), n_u)
+    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
+    return ChoiceChannel((theta + is_other) * R, is_other * made_up)

@@ -1,0 +1,63 @@
+"""IR: S and U reported independently, U with the noise that its knowledge of S asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.channel import IndependentChannel
+from rldp.information import response_entropy, response_matrix, retention
+from rldp.optimise.search import maximise
+from rldp.protocols.budget import Bounds, independent_odds
+from rldp.protocols.family import Parameters, Pinned, pinned_number
+from rldp.uncertainty import UncertaintySet
+
+Array = NDArray[np.float64]
+
+NAME = "ir"
+PARAMETERS = ("epsilon_2",)
+
+
+def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+    """The best split ε = ε_1 + ε_2, searched globally."""
+
+    def objective(epsilon_2: Array) -> Array:
+        epsilon_1 = epsilons[:, None, None] - epsilon_2
+        return _utility(F.table.p_su, np.expm1(epsilon_1), independent_odds(F, epsilon_2, bounds))
+
+    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, epsilons)
+    if epsilon_2 is None:
+        low, high = np.zeros((epsilons.size, 1)), epsilons[:, None]
+        epsilon_2 = maximise(objective, low, high, points=[129], zoom=17).point[:, 0]
+    delta_2 = np.log1p(independent_odds(F, epsilon_2, bounds))
+    return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_2": delta_2}
+
+
+def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
+    """I(X;Y) at P̂ with randomised response inside (thm:iruti)."""
+    k_s, k_u = np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_2"])
+    return _utility(F.table.p_su, k_s, k_u)
+
+
+def _utility(p_su: Array, k_s: Array, k_u: Array) -> Array:
+    """H(Y) - H(Y|X) for odds 1 + k of any shape."""
+    n_s, n_u = p_su.shape
+    theta_s, theta_u = retention(k_s, n_s), retention(k_u, n_u)
+    a, b = theta_s[..., None, None], theta_u[..., None, None]
+    p_s, p_u = p_su.sum(axis=1, keepdims=True), p_su.sum(axis=0, keepdims=True)
+    p_y = a * (b * p_su + (1 - b) / n_u * p_s) + (1 - a) / n_s * (b * p_u + (1 - b) / n_u)
+    noise = response_entropy(theta_s, n_s) + response_entropy(theta_u, n_u)
+    return np.asarray(entr(p_y).sum(axis=(-2, -1)) - noise)
+
+
+def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> IndependentChannel:
+    """Randomised response with odds e^{ε_1} on S and e^{δ_2} on U."""
+    n_s, n_u = F.table.n_s, F.table.n_u
+    k_s, k_u = np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_2"])
+    return IndependentChannel(
+        response_matrix(retention(k_s, n_s), n_s), response_matrix(retention(k_u, n_u), n_u)
+    )

@@ -1,0 +1,80 @@
+"""UE: unary encoding of the whole record, ε-LDP whatever F is.
+
+A bit for each cell: 1 with probability κ for the own cell and λ for the others. The popular choices
+of (κ, λ) are "symmetric", "optimised" and "transposed"; without one, the best κ is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from rldp.channel import UnaryChannel
+from rldp.errors import ParameterError
+from rldp.optimise.search import maximise
+from rldp.protocols import unary
+from rldp.protocols.budget import Bounds
+from rldp.protocols.family import Parameters, Pinned
+from rldp.sums import SubsetLaw
+from rldp.uncertainty import UncertaintySet
+
+Array = NDArray[np.float64]
+
+NAME = "ue"
+PARAMETERS = ("variant", "kappa", "lambda")
+
+
+def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+    """The best κ with the smallest λ, or the pinned or popular choice."""
+    law = SubsetLaw(F.table.counts.ravel())
+
+    def objective(logit: Array) -> Array:
+        return law.information(logit, logit - epsilons[:, None, None])
+
+    kappa = unary.pinned_kappa(pinned, epsilons.size)
+    lam = unary.pinned_lambda(pinned, kappa)
+    if "variant" in pinned:
+        if kappa is not None:
+            raise ParameterError("Expected a variant or kappa, got both.")
+        kappa = popular_kappa(str(pinned["variant"]), epsilons)
+    if kappa is None:
+        low, high = (end[:, None] for end in unary.logit_range(None, epsilons.size))
+        best = maximise(objective, low, high, points=[65], zoom=9, peaks=3, rtol=1e-6)
+        kappa = unary.kappa_of(best.point[:, 0])
+    if lam is None:
+        lam = unary.smallest_lambda(kappa, epsilons)
+    excess = unary.log_odds(kappa, lam) - epsilons
+    if np.any(excess > 1e-9):
+        raise ParameterError(
+            f"Expected odds of kappa and lambda up to e^epsilon; they exceed it by "
+            f"a factor e^{excess.max():.6g}. Raise lambda."
+        )
+    return {"kappa": kappa, "lambda": lam}
+
+
+def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
+    """I(X;Y) at P̂."""
+    return unary.information(F.table.counts.ravel(), parameters["kappa"], parameters["lambda"])
+
+
+def popular_kappa(variant: str, epsilons: Array) -> Array:
+    """κ of a popular choice; its λ is the smallest that ε allows."""
+    match variant:
+        case "symmetric":
+            return np.asarray(expit(epsilons / 2))  # λ = 1/(e^{ε/2} + 1)
+        case "optimised":
+            return np.full(epsilons.shape, 0.5)  # λ = 1/(e^ε + 1)
+        case "transposed":
+            return np.asarray(expit(epsilons))  # λ = 1/2
+    raise ParameterError(
+        f"Expected the variant symmetric, optimised or transposed, got {variant!r}."
+    )
+
+
+def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> UnaryChannel:
+    """One bit for each cell."""
+    return unary.bits(F.table.p_su.shape, parameters["kappa"], parameters["lambda"])
