@@ -24,6 +24,7 @@ _MEANINGS = {
     "kappa": "chance that the own value is reported",
     "lambda": "chance that another value is reported",
 }
+_NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
 _TITLES = {
     "grr": "randomised response on the whole record",
     "ue": "unary encoding of the whole record",
@@ -54,26 +55,35 @@ def columns_title(table: Table) -> str:
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
     """One row for each protocol, one column for each ε, the best of each column marked."""
-    table = F.table
+    console = Console(highlight=False)
     epsilons = list(dict.fromkeys(record["epsilon"] for record in records))
-    grid = Grid(title=columns_title(table), title_justify="left", title_style="bold")
-    grid.add_column("protocol")
+    console.print(columns_title(F.table), style="bold")
+    at_once = max(1, (console.width - _NAME_WIDTH) // _CELL_WIDTH)
+    for i in range(0, len(epsilons), at_once):
+        console.print(_grid(records, epsilons[i : i + at_once], with_notes=len(epsilons) == 1))
+    bits = F.table.entropy / math.log(2)
+    note(f"bits kept of H(X) = {bits:.3f} bits, and the share; ★ the most at this ε")
+    note(_set_in_words(F))
+
+
+def _grid(
+    records: Sequence[Mapping[str, Any]], epsilons: Sequence[float], *, with_notes: bool
+) -> Grid:
+    grid = Grid()
+    grid.add_column("protocol", no_wrap=True)
     for epsilon in epsilons:
         grid.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)
-    if len(epsilons) == 1:
-        grid.add_column("seconds", justify="right")
+    if with_notes:
+        grid.add_column("seconds", justify="right", no_wrap=True)
         grid.add_column("how")
-    best = {e: max(float(r["utility"]) for r in records if r["epsilon"] == e) for e in epsilons}
+    best = {e: max(r["utility"] for r in records if r["epsilon"] == e) for e in epsilons}
     for name in dict.fromkeys(record["protocol"] for record in records):
         rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
         cells = [_kept(rows[e], is_best=rows[e]["utility"] >= best[e]) for e in epsilons]
-        if len(epsilons) == 1:
+        if with_notes:
             cells += [f"{rows[epsilons[0]]['seconds']:.3f}", _TITLES.get(name, "")]
         grid.add_row(name, *cells)
-    Console(highlight=False).print(grid)
-    bits = table.entropy / math.log(2)
-    note(f"bits kept of H(X) = {bits:.3f} bits, and the share; ★ the most at this ε")
-    note(_set_in_words(F))
+    return grid
 
 
 def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:

@@ -1,0 +1,76 @@
+"""The public surface: its names, its cost, and the calls that users rely on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+import rldp
+from rldp import errors
+
+
+def test_the_public_names_are_sorted_and_there():
+    assert rldp.__all__ == sorted(rldp.__all__)
+    assert dir(rldp) == rldp.__all__
+    for name in rldp.__all__:
+        assert getattr(rldp, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="frobnicate"):
+        _ = rldp.frobnicate
+
+
+def test_the_version_is_the_installed_one():
+    assert rldp.__version__ == version("rldp")
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, rldp; print({'numpy', 'scipy', 'pyarrow'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+def test_errors_are_also_what_python_calls_them():
+    for kind, plain in [
+        (errors.DataError, ValueError),
+        (errors.ParameterError, ValueError),
+        (errors.FileError, OSError),
+        (errors.TooLargeError, MemoryError),
+        (errors.MissingExtraError, ImportError),
+    ]:
+        assert issubclass(kind, errors.RldpError)
+        assert issubclass(kind, plain)
+
+
+def test_the_first_example():
+    table = rldp.datasets.adult(sensitive="race", useful="sex")
+    F = rldp.ChiSquareSet(table, alpha=0.05)
+    p = rldp.design(F, epsilon=1)
+    assert p.name in ("ir", "ue-cr")
+    assert p.epsilon == 1.0
+    assert p.optimality_gap is None
+    assert p.matrix.shape[:2] == (5, 2)
+    np.testing.assert_allclose(p.matrix.sum(axis=2), 1)
+    assert p.utility == pytest.approx(p.mutual_information(table.p_su), abs=1e-15)
+    best = max(rldp.compare(F, [1]), key=lambda record: record["utility"])
+    assert best["protocol"] == p.name
+    assert best["utility"] == pytest.approx(p.utility, abs=1e-12)
+    assert set(best) == {"protocol", "epsilon", "utility", "normalised", "seconds"}
+    assert "bits" in repr(p)
+
+
+def test_a_protocol_cannot_be_changed():
+    p = rldp.design(rldp.ChiSquareSet(rldp.Table([[3, 1], [1, 3]])), 1.0, "ir")
+    with pytest.raises(AttributeError):
+        p.epsilon = 9.0
+    with pytest.raises(TypeError):
+        p.parameters["epsilon_2"] = 9.0
+    with pytest.raises(ValueError, match="read-only"):
+        p.matrix[0, 0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        p.channel.r_s[0, 0] = 1.0
