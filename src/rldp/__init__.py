@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rldp.datasets as datasets
+    from rldp.auditing import Audit, audit
     from rldp.channel import (
         Channel,
         ChoiceChannel,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         UnaryChannel,
     )
     from rldp.errors import (
+        CertificateError,
         DataError,
         FileError,
         MissingExtraError,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
         TooLargeError,
     )
     from rldp.information import entropy, mutual_information
-    from rldp.protocol import ReleaseProtocol, load
+    from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
     from rldp.schema import Column, Schema
@@ -43,6 +45,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AllDistributions",
+    "Audit",
+    "CertificateError",
     "Channel",
     "ChiSquareSet",
     "ChoiceChannel",
@@ -54,6 +58,7 @@ __all__ = [
     "KnownDistribution",
     "MissingExtraError",
     "ParameterError",
+    "PublicProtocol",
     "ReleaseProtocol",
     "RldpError",
     "Schema",
@@ -61,6 +66,7 @@ __all__ = [
     "TooLargeError",
     "UnaryChannel",
     "UncertaintySet",
+    "audit",
     "compare",
     "datasets",
     "design",
@@ -68,11 +74,14 @@ __all__ = [
     "load",
     "mutual_information",
     "read_table",
+    "verify",
 ]
 
 _HOMES = {
+    "auditing": ("Audit", "audit"),
     "channel": ("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "UnaryChannel"),
     "errors": (
+        "CertificateError",
         "DataError",
         "FileError",
         "MissingExtraError",
@@ -81,7 +90,7 @@ _HOMES = {
         "TooLargeError",
     ),
     "information": ("entropy", "mutual_information"),
-    "protocol": ("ReleaseProtocol", "load"),
+    "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),
     "schema": ("Column", "Schema"),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rldp.channel import (
     Channel,
     ChoiceChannel,
     DenseChannel,
     IndependentChannel,
+    IntegerParts,
     UnaryChannel,
 )
 from rldp.errors import DataError
@@ -19,6 +24,7 @@ from rldp.table import Table
 from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution, UncertaintySet
 
 Document = dict[str, Any]
+_NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
 _Kind = TypeVar("_Kind")
 
 _CHANNELS: dict[str, type[Channel]] = {
@@ -75,22 +81,42 @@ def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
     return kind(table)
 
 
-def channel_document(channel: Channel) -> Document:
-    """The kind of channel and its arrays."""
-    parts = {name: part.tolist() for name, part in channel.parts.items()}
-    return {"kind": _CHANNEL_NAMES[type(channel)], **parts}
+def channel_document(channel: Channel, integers: IntegerParts, bits: int) -> Document:
+    """The kind of channel and its integers, as text so that no reader rounds them."""
+    parts = {name: N.astype(str).tolist() for name, N in integers.items()}
+    return {"kind": _CHANNEL_NAMES[type(channel)], "bits": bits, **parts}
 
 
-def channel_from(document: Any) -> Channel:
-    """The channel again; its constructor checks that it is one."""
+def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
+    """The channel again, its integers and their unit; its constructor checks that it is one."""
     kind = _known(_CHANNELS, typed(document, "kind", str), "channel")
-    parts = {name: part for name, part in document.items() if name != "kind"}
+    bits = typed(document, "bits", int)
+    if not 1 <= bits <= 62:
+        raise DataError(f"Expected 1 to 62 bits, got {bits}.")
+    integers = {
+        name: _integers(part, name)
+        for name, part in document.items()
+        if name not in ("kind", "bits")
+    }
     try:
-        return kind(**parts)
+        channel = kind(**{name: N / 2.0**bits for name, N in integers.items()})
     except TypeError:
-        raise DataError(f"The channel has other parts than it should: {sorted(parts)}.") from None
-    except ValueError as error:
-        raise DataError(f"The channel does not hold arrays of numbers: {error}.") from None
+        raise DataError(
+            f"The channel has other parts than it should: {sorted(integers)}."
+        ) from None
+    return channel, integers, bits
+
+
+def _integers(part: Any, name: str) -> NDArray[np.int64]:
+    """Nested lists of decimal text as an array."""
+    try:
+        array = np.array(part, dtype=str)
+    except ValueError:
+        raise DataError(f"Expected a rectangular table under {name!r}.") from None
+    texts = array.ravel().tolist()
+    if not isinstance(part, list) or not all(map(_NATURAL.fullmatch, texts)):
+        raise DataError(f"Expected non-negative integers as text under {name!r}.")
+    return np.array([int(text) for text in texts], dtype=np.int64).reshape(array.shape)
 
 
 def parameters_document(parameters: Mapping[str, float | tuple[float, ...]]) -> Document:

@@ -3,6 +3,7 @@
     RldpError
     ├── DataError (ValueError)         a table, frame or record that cannot be used as it is
     ├── ParameterError (ValueError)    an argument outside its range
+    ├── CertificateError (ValueError)  a privacy claim that is not proved
     ├── FileError (OSError)            a file that cannot be read or written
     ├── TooLargeError (MemoryError)    an object that would not fit into any memory
     └── MissingExtraError (ImportError)  an optional package that is not installed
@@ -23,6 +24,10 @@ class DataError(RldpError, ValueError):
 
 class ParameterError(RldpError, ValueError):
     """An argument lies outside its range."""
+
+
+class CertificateError(RldpError, ValueError):
+    """A privacy claim is not proved by what should prove it."""
 
 
 class FileError(RldpError, OSError):

@@ -37,6 +37,12 @@ def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
     True
     """
     Q = np.asarray(Q, dtype=float)
+    if Q.ndim != 3:
+        raise DataError(f"Expected Q of shape (n_s, n_u, n_y), got shape {Q.shape}.")
+    bad = np.argwhere(~(Q >= 0).all(axis=2) | ~(abs(Q.sum(axis=2) - 1) <= 1e-9))
+    if bad.size:
+        s, u = (int(i) for i in bad[0])
+        raise DataError(f"Expected Q[{s}, {u}] ≥ 0 with the sum 1, got {Q[s, u]}.")
     p_su = distribution(p_su, Q.shape[:2])
     p_y = np.einsum("su,suy->y", p_su, Q)
     return max(0.0, divergence_sum(p_su[:, :, None], Q, p_y))
@@ -71,10 +77,26 @@ def retention(k: ArrayLike, n: int) -> Array:
     return np.where(finite, k / (k + n), 1.0)
 
 
-def response_matrix(theta: ArrayLike, n: int) -> Array:
-    """GRR with retention θ as a matrix (..., n, n), inputs first."""
-    theta = np.asarray(theta, dtype=float)[..., None, None]
-    return theta * np.eye(n) + (1 - theta) / n
+def response_probabilities(k: ArrayLike, n: int) -> tuple[Array, Array]:
+    """What GRR with odds 1 + k gives to the truth and to each other value.
+
+    Both keep their relative precision, so that their ratio is 1 + k also where 1 - θ rounds to 0:
+    an output that never occurred under one record would identify the others.
+
+    >>> truth, other = response_probabilities(np.expm1(60.0), 2)
+    >>> round(float(np.log(truth / other)), 9)
+    60.0
+    """
+    k = np.asarray(k, dtype=float)
+    finite = np.isfinite(k)
+    k = np.where(finite, k, 1.0)
+    return np.where(finite, (1 + k) / (k + n), 1.0), np.where(finite, 1 / (k + n), 0.0)
+
+
+def response_matrix(k: ArrayLike, n: int) -> Array:
+    """GRR with odds 1 + k, shape (...), as a matrix (..., n, n), inputs first."""
+    truth, other = (x[..., None, None] for x in response_probabilities(k, n))
+    return np.where(np.eye(n, dtype=bool), truth, other)
 
 
 def response_information(p: ArrayLike, theta: ArrayLike) -> Array:

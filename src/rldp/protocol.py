@@ -1,50 +1,100 @@
-"""A release protocol: what was designed, for whom, and what it keeps. Data, and its file."""
+"""A release protocol: the integer table that runs, what it was designed from, and its proof."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rldp import documents
-from rldp.channel import Channel
-from rldp.errors import DataError, FileError
+from rldp.channel import Channel, IntegerParts
+from rldp.errors import CertificateError, DataError, FileError
 from rldp.files import read_document, write_document
+from rldp.proof import Proof, ProofError, check
 from rldp.schema import Schema
 from rldp.table import Table
 from rldp.uncertainty import UncertaintySet
 
 Parameter = float | tuple[float, ...]
 
-_FORMAT = "rldp-protocol"
 _VERSION = 1
+_WHOLE, _PUBLIC = "rldp-protocol", "rldp-client"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicProtocol:
+    """What a client needs and nothing else: the alphabets and the integer table, no sample.
+
+    The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
+    the CR family is made from the frequencies of the design sample, and so tells of them.
+    """
+
+    name: str
+    epsilon: float
+    schema: Schema
+    channel: Channel
+    integers: IntegerParts
+    bits: int
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
+        return self.channel.matrix
+
+    def document(self) -> documents.Document:
+        """The protocol as plain JSON values."""
+        return {
+            "format": _PUBLIC,
+            "version": _VERSION,
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "schema": documents.schema_document(self.schema),
+            "channel": documents.channel_document(self.channel, self.integers, self.bits),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the protocol as JSON, all or nothing."""
+        document = self.document()
+        write_document(path, document | {"hash": _hash(document)})
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseProtocol:
-    """A channel Q(y|s,u) that is (ε, F)-RLDP, with what it was designed from.
+    """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
 
     Formal guarantee: for every P in `uncertainty`, every output y and all s, s' that have positive
-    probability, P(Y=y|S=s) ≤ e^ε P(Y=y|S=s').
+    probability, P(Y=y|S=s) ≤ e^ε P(Y=y|S=s'). It speaks of the integer table, `integers` in units
+    of 2^-bits, of which `channel` and `matrix` are the view in floats. `certificate` proves it, and
+    `rldp.verify` checks the proof again.
     """
 
     name: str
     epsilon: float
     uncertainty: UncertaintySet
     channel: Channel
+    integers: IntegerParts
+    bits: int
+    certificate: Mapping[str, Any]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     bounds: str = "sharp"
     optimality_gap: float | None = None
+    rounding_loss: float = 0.0  # nats that the designed channel had more than its integer table
 
     def __post_init__(self) -> None:
-        """Make the parameters read-only."""
+        """Make everything read-only."""
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "certificate", MappingProxyType(dict(self.certificate)))
+        for N in self.integers.values():
+            N.setflags(write=False)
 
     @property
     def table(self) -> Table:
@@ -85,20 +135,28 @@ class ReleaseProtocol:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""
         return self.channel.mutual_information(p_su)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the protocol as JSON, all or nothing. The file holds the counts of the table."""
-        document = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "name": self.name,
-            "epsilon": self.epsilon,
+    def public(self) -> PublicProtocol:
+        """The version for clients: table and schema, without the design sample."""
+        return PublicProtocol(
+            self.name, self.epsilon, self.schema, self.channel, self.integers, self.bits
+        )
+
+    def document(self) -> documents.Document:
+        """The protocol as plain JSON values: what `save` writes and `rldp.verify` checks."""
+        return self.public().document() | {
+            "format": _WHOLE,
             "bounds": self.bounds,
             "parameters": documents.parameters_document(self.parameters),
-            "schema": documents.schema_document(self.schema),
             "uncertainty": documents.uncertainty_document(self.uncertainty),
-            "channel": documents.channel_document(self.channel),
+            "certificate": dict(self.certificate),
+            "optimality_gap": self.optimality_gap,
+            "rounding_loss": self.rounding_loss,
         }
-        write_document(path, document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the protocol as JSON, all or nothing. The file holds the counts of the table."""
+        document = self.document()
+        write_document(path, document | {"hash": _hash(document)})
 
     def __repr__(self) -> str:
         """Name, ε and what is kept."""
@@ -108,21 +166,56 @@ class ReleaseProtocol:
         )
 
 
-def load(path: str | os.PathLike[str]) -> ReleaseProtocol:
-    """Read a protocol that `ReleaseProtocol.save` wrote, checking every part of it."""
-    document = read_document(path)
-    if document.get("format") != _FORMAT or document.get("version") != _VERSION:
-        raise FileError(f"{path} is not a protocol file of version {_VERSION}.")
+def verify(protocol: ReleaseProtocol | str | os.PathLike[str]) -> Proof:
+    """Prove again that a protocol, or a protocol file, is (ε, F)-RLDP; raise where it does not.
+
+    Integers and fractions only: see `rldp.proof`.
+
+    >>> from rldp import AllDistributions, Table, design
+    >>> verify(design(AllDistributions(Table([[1, 1], [1, 1]])), 1.0, "srr")).uncertainty
+    'all distributions'
+    """
+    if isinstance(protocol, ReleaseProtocol):
+        return _proof(protocol.document(), "The protocol")
+    return _proof(_read(protocol, (_WHOLE,)), str(protocol))
+
+
+def load(path: str | os.PathLike[str]) -> ReleaseProtocol | PublicProtocol:
+    """Read a protocol file, whole or public, checking every part of it and proving its ε again."""
+    document = _read(path, (_WHOLE, _PUBLIC))
+    if document["format"] == _WHOLE:
+        _proof(document, str(path))
     try:
         return _from_document(document)
     except DataError as error:
         raise FileError(f"{path} is damaged: {error}") from None
 
 
-def _from_document(document: documents.Document) -> ReleaseProtocol:
+def _read(path: str | os.PathLike[str], formats: tuple[str, ...]) -> documents.Document:
+    document = read_document(path)
+    if document.get("format") not in formats or document.get("version") != _VERSION:
+        raise FileError(f"{path} is not a protocol file of version {_VERSION}.")
+    if document.pop("hash", None) != _hash(document):
+        raise FileError(f"{path} is damaged: its hash does not fit its content.")
+    return document
+
+
+def _proof(document: documents.Document, name: str) -> Proof:
+    try:
+        return check(document)
+    except ProofError as error:
+        raise CertificateError(f"{name} does not prove its ε: {error}") from None
+
+
+def _hash(document: documents.Document) -> str:
+    """SHA-256 of the document in one canonical spelling."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _from_document(document: documents.Document) -> ReleaseProtocol | PublicProtocol:
     schema = documents.schema_from(documents.typed(document, "schema", dict))
-    uncertainty = documents.uncertainty_from(documents.typed(document, "uncertainty", dict), schema)
-    channel = documents.channel_from(documents.typed(document, "channel", dict))
+    channel, integers, bits = documents.channel_from(documents.typed(document, "channel", dict))
     if channel.shape != (schema.n_s, schema.n_u):
         raise DataError(
             f"Expected a channel for {schema.n_s} × {schema.n_u} cells, got {channel.shape}."
@@ -130,11 +223,24 @@ def _from_document(document: documents.Document) -> ReleaseProtocol:
     epsilon = documents.number(documents.typed(document, "epsilon", object), "epsilon")
     if not 0 < epsilon < math.inf:
         raise DataError(f"Expected epsilon > 0, got {epsilon}.")
+    name = documents.typed(document, "name", str)
+    if document["format"] == _PUBLIC:
+        return PublicProtocol(name, epsilon, schema, channel, integers, bits)
+    gap = documents.typed(document, "optimality_gap", object)
     return ReleaseProtocol(
-        name=documents.typed(document, "name", str),
+        name=name,
         epsilon=epsilon,
-        uncertainty=uncertainty,
+        uncertainty=documents.uncertainty_from(
+            documents.typed(document, "uncertainty", dict), schema
+        ),
         channel=channel,
+        integers=integers,
+        bits=bits,
+        certificate=documents.typed(document, "certificate", dict),
         parameters=documents.parameters_from(documents.typed(document, "parameters", dict)),
         bounds=documents.typed(document, "bounds", str),
+        optimality_gap=None if gap is None else documents.number(gap, "optimality_gap"),
+        rounding_loss=documents.number(
+            documents.typed(document, "rounding_loss", object), "rounding_loss"
+        ),
     )

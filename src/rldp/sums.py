@@ -143,7 +143,7 @@ class SubsetLaw:
         self._law /= self._law.sum(axis=1, keepdims=True)
 
     def _tabulate(self, p: Array, step: float) -> None:
-        n = round(p.sum() / step) + 1
+        n = round(p.sum() / step) + 1 + p.size  # every split may end one node higher
         self._nodes = np.arange(n) * step
         law = np.zeros((p.size + 1, n))
         law[0, 0] = 1.0
@@ -161,10 +161,11 @@ class SubsetLaw:
     def information(self, logit_kappa: Array, logit_lambda: Array) -> Array:
         """I(UE(S);S) at every pair of logits of κ and λ (shapes broadcast)."""
         v, w = np.broadcast_arrays(logit_kappa, logit_lambda)
-        flat = np.empty(v.size)
-        chunk = max(1, 2**21 // self._nodes.size)
+        v_flat, w_flat, flat = v.ravel(), w.ravel(), np.empty(v.size)
+        chunk = max(1, 2**16 // self._nodes.size)  # what stays in the cache
         for i in range(0, v.size, chunk):
-            flat[i : i + chunk] = self._information(v.flat[i : i + chunk], w.flat[i : i + chunk])
+            part = slice(i, i + chunk)
+            flat[part] = self._information(v_flat[part], w_flat[part])
         return flat.reshape(v.shape)
 
     def _information(self, v: Array, w: Array) -> Array:

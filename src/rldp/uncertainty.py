@@ -1,8 +1,10 @@
 """The sets F of distributions that may be true.
 
-A set answers what designs and proofs ask of it: how small and how large P_{u|s} can be, how far
-P_{U|s} can lie from its estimate, and whether a distribution belongs to it. An S value without
-records is never dropped: nothing is known of its conditional, which may then be anything.
+A set answers what designs and proofs ask of it: how small and how large P_{u|s}, or a mean under
+P_{U|s}, can be, how far P_{U|s} can lie from its estimate, how far two means can lie apart, and
+whether a distribution belongs to it. An S value without records is never dropped: nothing is known
+of its conditional, which may then be anything. An S value of -1 stands for nobody in particular,
+with a vector whose mean is the same for everyone.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rldp import chi_square
+from rldp.ball import Split, largest_mean, maximiser, smallest_mean, worst_split
 from rldp.errors import DataError, ParameterError
 from rldp.information import distribution
 from rldp.table import Table
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 
 class UncertaintySet(ABC):
@@ -53,6 +57,31 @@ class UncertaintySet(ABC):
         """d of thm:irpriv: a bound on ‖P_{U|s} - P_{U|s'}‖₁ over F and all pairs."""
         return chi_square.l1_diameter(self.l1_radii, self.table.p_u_given_s)
 
+    @abstractmethod
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
+        """Smallest and largest T[i]·P_{U|s[i]} over F, each row i by itself; T is (rows, n_u)."""
+
+    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:  # noqa: ARG002
+        """The same where s has only this share of what F allows all S values together."""
+        return self.mean_range(T, s)
+
+    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
+        """The largest log(T_1·P_{U|s_1} / T_2·P_{U|s_2}) over F, row by row, with s_1 ≠ s_2."""
+        return log_ratio(self.mean_range(T_1, s_1)[1], self.mean_range(T_2, s_2)[0])
+
+    @abstractmethod
+    def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
+        """A P in F, shape (n_s, n_u), that attains (or all but attains) the largest log-ratio."""
+
+    def _with_conditionals(self, p_s: Array, conditionals: dict[int, Array], least: float) -> Array:
+        """P with marginal p_s and P̂_{U|s} but for these s, which get at least this little mass."""
+        R = self.table.p_u_given_s.copy()
+        p_s = p_s.copy()
+        for s, conditional in conditionals.items():
+            R[s] = conditional
+            p_s[s] = max(p_s[s], least)
+        return np.asarray((p_s / p_s.sum())[:, None] * R)
+
     def _distribution(self, p_su: ArrayLike) -> Array:
         return distribution(p_su, (self.table.n_s, self.table.n_u))
 
@@ -83,6 +112,16 @@ class AllDistributions(UncertaintySet):
         """All mass may sit on the rarest cell."""
         return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
 
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
+        """The smallest and largest entry."""
+        return T.min(axis=1), T.max(axis=1)
+
+    def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
+        """One cell of each."""
+        P = np.zeros((self.table.n_s, self.table.n_u))
+        P[s_1, T_1.argmax()] = P[s_2, T_2.argmin()] = 0.5
+        return P
+
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su is a distribution at all."""
         self._distribution(p_su)
@@ -111,6 +150,21 @@ class KnownDistribution(UncertaintySet):
         """Zero, but free where s was never seen."""
         return np.where(self.table.p_s == 0, 2 * (1 - 1 / self.table.n_u), 0.0)
 
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
+        """The mean under P̂_{U|s} twice."""
+        mean = (T * self.table.p_u_given_s[s]).sum(axis=1)
+        is_free = (self.table.p_s[s] == 0) & (s >= 0)
+        return np.where(is_free, T.min(axis=1), mean), np.where(is_free, T.max(axis=1), mean)
+
+    def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
+        """P̂, with next to no mass on an S value that was never seen."""
+        unseen = {
+            s: np.eye(self.table.n_u)[best]
+            for s, best in ((s_1, T_1.argmax()), (s_2, T_2.argmin()))
+            if self.table.p_s[s] == 0
+        }
+        return self._with_conditionals(self.table.p_s, unseen, least=1e-14)
+
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su are the frequencies, up to rounding."""
         return bool(np.allclose(self._distribution(p_su), self.table.p_su, rtol=0, atol=1e-12))
@@ -134,6 +188,11 @@ class ChiSquareSet(UncertaintySet):
     def __repr__(self) -> str:
         """Say which set it is."""
         return f"ChiSquareSet({self.table!r}, alpha={self.alpha:g})"
+
+    @property
+    def quantile(self) -> float:
+        """The (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom."""
+        return self.radius * self.table.n
 
     @cached_property
     def radius(self) -> float:
@@ -162,6 +221,64 @@ class ChiSquareSet(UncertaintySet):
         pairs = zip(self.table.p_u_given_s, self.conditional_radii, strict=True)
         return np.array([chi_square.l1_radius(p, B) for p, B in pairs])
 
+    @property
+    def budget(self) -> float:
+        """√(1+B) - 1, which Σ P̂_s (k_s - 1) may not exceed, with k_s² = Σ_u P̂²_{u|s}/P_{u|s}."""
+        return float(self.radius / (np.sqrt(1 + self.radius) + 1))
+
+    def stretch(self, s: Codes, share: float = 1.0) -> Array:
+        """The largest k_s with a share of the budget on s; everything where s was never seen."""
+        p_s = np.where(s < 0, 1.0, self.table.p_s[s])
+        k = np.full(p_s.shape, np.inf)
+        np.divide(share * self.budget, p_s, out=k, where=p_s > 0)
+        return 1 + k
+
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
+        """The support of each χ² ball."""
+        return self.mean_range_at(T, s, 1.0)
+
+    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:
+        """The support of each χ² ball that a share of the budget pays for."""
+        p, k = self.table.p_u_given_s[s], self.stretch(s, share)
+        return smallest_mean(T, p, k).value, largest_mean(T, p, k).value
+
+    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
+        """The budget is shared in the worst way, but for S values that need none of it."""
+        ratios = super().worst_log_ratios(T_1, s_1, T_2, s_2)
+        p_s = self.table.p_s
+        shares = (s_1 >= 0) & (s_2 >= 0) & (p_s[s_1] > 0) & (p_s[s_2] > 0) & np.isfinite(ratios)
+        if shares.any():
+            ratios[shares] = self._split(T_1, s_1, T_2, s_2, shares, self.budget).log_ratio
+        return ratios
+
+    def _split(
+        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, rows: NDArray[np.bool_], budget: float
+    ) -> Split:
+        p, p_s = self.table.p_u_given_s, self.table.p_s
+        first, second = s_1[rows], s_2[rows]
+        return worst_split(
+            T_1[rows], p[first], p_s[first], T_2[rows], p[second], p_s[second], budget
+        )
+
+    def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
+        """The worst conditionals, and the marginal P_s ∝ P̂_s k_s that lets them occur in F."""
+        table, tiny = self.table, 1e-10
+        budget = np.sqrt((1 + self.radius) * (1 - 2 * tiny)) - 1  # leaves mass for unseen values
+        rows, one, two = np.array([True]), np.array([s_1]), np.array([s_2])
+        k = np.ones(table.n_s)
+        if table.p_s[s_1] > 0 and table.p_s[s_2] > 0:
+            first = float(self._split(T_1[None], one, T_2[None], two, rows, budget).first[0])
+            k[s_1], k[s_2] = 1 + first / table.p_s[s_1], 1 + (budget - first) / table.p_s[s_2]
+        else:
+            k[[s_1, s_2]] = [
+                1 + budget / table.p_s[s] if table.p_s[s] > 0 else np.inf for s in (s_1, s_2)
+            ]
+        worst = {}
+        for s, T in ((s_1, T_1), (s_2, -T_2)):
+            worst[s] = maximiser(T, table.p_u_given_s[s], float(k[s]))
+        p_s = table.p_s * np.where(np.isfinite(k), k, 0.0)
+        return self._with_conditionals(p_s / p_s.sum(), worst, least=tiny)
+
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether Σ P̂_x²/P_x ≤ 1 + B, up to rounding."""
         p, p_hat = self._distribution(p_su), self.table.p_su
@@ -169,6 +286,17 @@ class ChiSquareSet(UncertaintySet):
         if np.any(p[seen] == 0):
             return False
         return bool((p_hat[seen] ** 2 / p[seen]).sum() <= (1 + self.radius) * (1 + 1e-12))
+
+
+def log_ratio(numerator: Array, denominator: Array) -> Array:
+    """The logarithm of their quotient, where 0/0 counts as 1 and x/0 as ∞."""
+    ratio = np.where(numerator > 0, np.inf, 0.0)
+    positive = (numerator > 0) & (denominator > 0)
+    return np.where(
+        positive,
+        np.log(np.where(positive, numerator / np.where(positive, denominator, 1.0), 1.0)),
+        ratio,
+    )
 
 
 def _fixed_if_single(low: Array, high: Array) -> tuple[Array, Array]:

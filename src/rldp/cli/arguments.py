@@ -45,6 +45,7 @@ class BoundsChoice(StrEnum):
     """Which conditions the noise must meet."""
 
     SHARP = "sharp"
+    EXACT = "exact"
     PAPER = "paper"
 
 
@@ -85,7 +86,7 @@ Uncertainty = Annotated[
     typer.Option("--set", help="Distributions that may be true, around the frequencies of DATA."),
 ]
 Bounds = Annotated[
-    BoundsChoice, typer.Option(help="Sharp conditions, or those that the paper prints.")
+    BoundsChoice, typer.Option(help="Sharp conditions, exact ones (slower), or the paper's.")
 ]
 Missing = Annotated[
     MissingChoice, typer.Option(help="Missing values: refuse, keep as a label, or drop.")

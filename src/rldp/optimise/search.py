@@ -33,7 +33,7 @@ def maximise(
     points: Sequence[int],
     zoom: int,
     peaks: int = 5,
-    rtol: float = 1e-10,
+    rtol: float = 1e-8,
 ) -> Optimum:
     """Maximise the objective over the box from `low` to `high`, both (problems, variables).
 
@@ -88,6 +88,7 @@ def _peaks(x: list[Array], values: Array, most: int) -> tuple[Array, Array]:
         is_peak &= np.concatenate([end, rise], axis=axis) >= 0
         is_peak &= np.concatenate([rise, end], axis=axis) <= 0
     score = np.where(is_peak, values, -np.inf).reshape(n, -1)
+    most = min(most, int(np.isfinite(score).sum(axis=1).max()))  # no boxes where no peak is
     chosen = np.argsort(-score, axis=1, kind="stable")[:, :most]
     return _points(x, chosen, shape, np.zeros_like(chosen)), np.take_along_axis(score, chosen, 1)
 

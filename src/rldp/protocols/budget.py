@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
-Bounds = Literal["sharp", "paper"]
+Bounds = Literal["sharp", "paper"]  # "exact" ones are found by audit, from the sharp
 
 
 def delta_2(F: UncertaintySet, epsilon_2: ArrayLike, bounds: Bounds = "sharp") -> Array:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TypedDict, get_args
+from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rldp.certificate import certified
 from rldp.errors import ParameterError
 from rldp.protocol import Parameter, ReleaseProtocol
-from rldp.protocols import grr, grr_cr, ir, srr, ue, ue_cr
+from rldp.protocols import exact, grr, grr_cr, ir, srr, ue, ue_cr
 from rldp.protocols.budget import Bounds
 from rldp.protocols.family import Family, Parameters, Pinned
 from rldp.uncertainty import UncertaintySet
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 
 FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
 NAMES = tuple(FAMILIES)
+BOUNDS = ("sharp", "exact", "paper")
 BEST = "best"
 LARGEST_EPSILON = 100.0
 
@@ -42,7 +44,7 @@ def design(
     epsilon: float,
     protocol: str = BEST,
     *,
-    bounds: Bounds = "sharp",
+    bounds: str = "sharp",
     parameters: Mapping[str, float | str] | None = None,
 ) -> ReleaseProtocol:
     """The most useful protocol of a family, or of all families, that is (ε, F)-RLDP.
@@ -54,7 +56,8 @@ def design(
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0.
         protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", or "best" for the best of them.
-        bounds: "sharp", or "paper" for the conditions as the paper prints them.
+        bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
+            conditions as the paper prints them.
         parameters: parameters to pin, under the names that the result reports.
 
     >>> from rldp import ChiSquareSet, Table
@@ -71,8 +74,22 @@ def design(
         protocol = max(records, key=itemgetter("utility"))["protocol"]
     solution = _optimum(protocol, uncertainty, _checked([epsilon]), bounds, pinned)
     chosen = {name: _plain(values[0]) for name, values in solution.items()}
-    channel = FAMILIES[protocol].channel(uncertainty, float(epsilon), chosen)
-    return ReleaseProtocol(protocol, float(epsilon), uncertainty, channel, chosen, bounds)
+    designed = FAMILIES[protocol].channel(uncertainty, float(epsilon), chosen)
+    table = certified(designed, uncertainty, float(epsilon))
+    p_su = uncertainty.table.p_su
+    lost = designed.mutual_information(p_su) - table.channel.mutual_information(p_su)
+    return ReleaseProtocol(
+        name=protocol,
+        epsilon=float(epsilon),
+        uncertainty=uncertainty,
+        channel=table.channel,
+        integers=table.integers,
+        bits=table.bits,
+        certificate=table.certificate,
+        parameters=chosen,
+        bounds=bounds,
+        rounding_loss=max(0.0, lost),
+    )
 
 
 def compare(
@@ -80,7 +97,7 @@ def compare(
     epsilons: float | Iterable[float],
     *,
     protocols: Sequence[str] | None = None,
-    bounds: Bounds = "sharp",
+    bounds: str = "sharp",
 ) -> list[Record]:
     """What every family keeps at every ε, one record each (see `Record`).
 
@@ -88,6 +105,8 @@ def compare(
     together; `seconds` is that time divided by their number.
     """
     _check_set(uncertainty)
+    if isinstance(epsilons, np.ndarray):
+        epsilons = epsilons.tolist()  # of shape () too
     values = _checked(epsilons if isinstance(epsilons, Iterable) else [epsilons])
     entropy = uncertainty.table.entropy
     records: list[Record] = []
@@ -110,21 +129,24 @@ def compare(
 
 
 def _optimum(
-    name: str, F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned
+    name: str, F: UncertaintySet, epsilons: Array, bounds: str, pinned: Pinned
 ) -> Parameters:
     """The best parameters of one family at all ε, a bounded number of cells at a time."""
     if name not in FAMILIES:
         raise ParameterError(f"Expected a protocol among {', '.join(NAMES)}, got {name!r}.")
-    if bounds not in get_args(Bounds):
-        raise ParameterError(f"Expected bounds 'sharp' or 'paper', got {bounds!r}.")
+    if bounds not in BOUNDS:
+        raise ParameterError(f"Expected bounds among {', '.join(BOUNDS)}, got {bounds!r}.")
     family = FAMILIES[name]
     for parameter in pinned:
         if parameter not in family.PARAMETERS:
             known = ", ".join(family.PARAMETERS) or "none"
             raise ParameterError(f"{name} has no parameter {parameter!r} to pin; it has: {known}.")
+    if bounds == "exact":
+        parts = [exact.calibrated(family, F, float(epsilon), pinned) for epsilon in epsilons]
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     step = max(1, _CELLS_AT_ONCE // (F.table.n_s * F.table.n_u))
     parts = [
-        family.optimum(F, epsilons[i : i + step], bounds, pinned)
+        family.optimum(F, epsilons[i : i + step], cast(Bounds, bounds), pinned)
         for i in range(0, epsilons.size, step)
     ]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -143,7 +165,9 @@ def _checked(epsilons: Iterable[float]) -> Array:
     if not epsilons:
         raise ParameterError("Expected at least one epsilon, got none.")
     for epsilon in epsilons:
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number):
+        if isinstance(epsilon, bool) or not isinstance(
+            epsilon, int | float | np.integer | np.floating
+        ):
             raise ParameterError(f"Expected epsilon as a number, got {epsilon!r}.")
         if not 0 < epsilon <= LARGEST_EPSILON:
             raise ParameterError(f"Expected 0 < epsilon ≤ {LARGEST_EPSILON:g}, got {epsilon}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rldp.channel import Channel
 from rldp.errors import ParameterError
-from rldp.information import response_information, retention
+from rldp.information import response_information, response_matrix, retention
 from rldp.protocols.budget import Bounds
 from rldp.uncertainty import UncertaintySet
 
@@ -26,9 +26,13 @@ class Family(Protocol):
     PARAMETERS: tuple[str, ...]  # those that can be pinned
 
     def optimum(
-        self, F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned
+        self, F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
     ) -> Parameters:
-        """The best parameters for every ε at once, some of them pinned by the user."""
+        """The best parameters for every ε at once, some of them pinned by the user.
+
+        `room` is what conditions on two S values at once may be exceeded by, in log: the sharp
+        conditions let both be at their worst, which F, with one budget for both, never does.
+        """
 
     def utility(self, F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
         """I(X;Y) at P̂ for every ε and its parameters, by the family's theorem."""
@@ -61,3 +65,15 @@ def information_on_u(F: UncertaintySet, k_s: Array) -> Array:
     """I(R^S(U);U|S) at P̂ for randomised response with odds 1 + k_s, shape (..., n_s), inside CR."""
     theta = retention(k_s, F.table.n_u)
     return np.asarray(response_information(F.table.p_u_given_s, theta) @ F.table.p_s)
+
+
+def conditional_response(F: UncertaintySet, delta_s: Sequence[float]) -> tuple[Array, Array]:
+    """R^s with odds e^{δ_s}, shape (n_s, n_u, n_u), and what it makes of a draw from P̂_{U|s}.
+
+    A cell that F rules out may send anything; it sends what a draw would, and so tells nothing.
+    """
+    n_u = F.table.n_u
+    R = response_matrix(np.expm1(np.asarray(delta_s)), n_u)
+    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
+    is_impossible = F.conditional_bounds[1] == 0
+    return np.where(is_impossible[:, :, None], made_up[:, None, :], R), made_up

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp.channel import ChoiceChannel
-from rldp.information import response_information, retention
+from rldp.information import response_information, response_probabilities, retention
 from rldp.protocols.budget import Bounds
 from rldp.protocols.family import Parameters, Pinned
 from rldp.uncertainty import UncertaintySet
@@ -20,7 +20,9 @@ NAME = "grr"
 PARAMETERS = ()
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """There is nothing to choose."""
     return {}
 
@@ -34,7 +36,6 @@ def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> ChoiceChannel:
     """e^ε/(e^ε + n - 1) for the truth and 1/(e^ε + n - 1) for every other cell."""
     n_s, n_u = F.table.n_s, F.table.n_u
-    theta = float(retention(np.expm1(epsilon), n_s * n_u))
-    floor = (1 - theta) / (n_s * n_u)
-    own = np.tile(theta * np.eye(n_u) + floor, (n_s, 1, 1))
-    return ChoiceChannel(own, np.full((n_s, n_u), floor))
+    truth, other = response_probabilities(np.expm1(epsilon), n_s * n_u)
+    block = np.where(np.eye(n_u, dtype=bool), truth, other)
+    return ChoiceChannel(np.tile(block, (n_s, 1, 1)), np.full((n_s, n_u), other))

@@ -9,10 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp.channel import ChoiceChannel
-from rldp.information import response_information, response_matrix, retention
+from rldp.information import (
+    response_information,
+    response_probabilities,
+    retention,
+)
 from rldp.optimise.search import maximise
 from rldp.protocols.budget import Bounds, conditional_odds
-from rldp.protocols.family import Parameters, Pinned, information_on_u, pinned_number
+from rldp.protocols.family import (
+    Parameters,
+    Pinned,
+    conditional_response,
+    information_on_u,
+    pinned_number,
+)
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
@@ -21,7 +31,9 @@ NAME = "grr-cr"
 PARAMETERS = ("epsilon_2",)
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """The best split ε = ε_1 + ε_2, searched globally."""
 
     def odds(epsilon: Array, epsilon_2: Array) -> Array:
@@ -55,9 +67,6 @@ def _utility(F: UncertaintySet, k: Array, k_s: Array) -> Array:
 
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> ChoiceChannel:
     """The own block holds R^s(u) if s̃ = s; every other block b holds R^b of a draw from P̂_{U|b}."""
-    n_s, n_u = F.table.n_s, F.table.n_u
-    theta = float(retention(np.expm1(parameters["epsilon_1"]), n_s))
-    is_other = (1 - theta) / n_s
-    R = response_matrix(retention(np.expm1(parameters["delta_s"]), n_u), n_u)
-    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
-    return ChoiceChannel((theta + is_other) * R, is_other * made_up)
+    is_right, is_other = response_probabilities(np.expm1(parameters["epsilon_1"]), F.table.n_s)
+    R, made_up = conditional_response(F, parameters["delta_s"])
+    return ChoiceChannel(is_right * R, is_other * made_up)

@@ -22,18 +22,21 @@ NAME = "ir"
 PARAMETERS = ("epsilon_2",)
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """The best split ε = ε_1 + ε_2, searched globally."""
 
     def objective(epsilon_2: Array) -> Array:
         epsilon_1 = epsilons[:, None, None] - epsilon_2
-        return _utility(F.table.p_su, np.expm1(epsilon_1), independent_odds(F, epsilon_2, bounds))
+        k_u = independent_odds(F, epsilon_2 + room, bounds)
+        return _utility(F.table.p_su, np.expm1(epsilon_1), k_u)
 
     epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, epsilons)
     if epsilon_2 is None:
         low, high = np.zeros((epsilons.size, 1)), epsilons[:, None]
         epsilon_2 = maximise(objective, low, high, points=[129], zoom=17).point[:, 0]
-    delta_2 = np.log1p(independent_odds(F, epsilon_2, bounds))
+    delta_2 = np.log1p(independent_odds(F, epsilon_2 + room, bounds))
     return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_2": delta_2}
 
 
@@ -58,6 +61,4 @@ def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) ->
     """Randomised response with odds e^{ε_1} on S and e^{δ_2} on U."""
     n_s, n_u = F.table.n_s, F.table.n_u
     k_s, k_u = np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_2"])
-    return IndependentChannel(
-        response_matrix(retention(k_s, n_s), n_s), response_matrix(retention(k_u, n_u), n_u)
-    )
+    return IndependentChannel(response_matrix(k_s, n_s), response_matrix(k_u, n_u))

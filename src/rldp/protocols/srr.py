@@ -25,7 +25,9 @@ NAME = "srr"
 PARAMETERS = ()
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """There is nothing to choose."""
     return {}
 

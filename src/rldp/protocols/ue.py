@@ -28,7 +28,9 @@ NAME = "ue"
 PARAMETERS = ("variant", "kappa", "lambda")
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """The best κ with the smallest λ, or the pinned or popular choice."""
     law = SubsetLaw(F.table.counts.ravel())
 

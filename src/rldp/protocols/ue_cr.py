@@ -11,11 +11,16 @@ from scipy.special import logit
 
 from rldp.channel import UnaryChannel
 from rldp.errors import ParameterError
-from rldp.information import response_matrix, retention
 from rldp.optimise.search import maximise
 from rldp.protocols import unary
 from rldp.protocols.budget import Bounds, conditional_odds
-from rldp.protocols.family import Parameters, Pinned, information_on_u, pinned_number
+from rldp.protocols.family import (
+    Parameters,
+    Pinned,
+    conditional_response,
+    information_on_u,
+    pinned_number,
+)
 from rldp.sums import SubsetLaw
 from rldp.uncertainty import UncertaintySet
 
@@ -25,18 +30,20 @@ NAME = "ue-cr"
 PARAMETERS = ("epsilon_2", "kappa", "lambda")
 
 
-def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) -> Parameters:
+def optimum(
+    F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned, room: float = 0.0
+) -> Parameters:
     """The best ε_2 and κ with the smallest λ, and the corner κ = λ = 1 that tells nothing of S."""
     law = SubsetLaw(F.table.counts.sum(axis=1))
     kappa = unary.pinned_kappa(pinned, epsilons.size)
     lam = unary.pinned_lambda(pinned, kappa)
-    low, high = _budgets_for_u(epsilons, bounds, pinned, kappa, lam)
+    low, high = _budgets_for_u(epsilons, bounds, pinned, kappa, lam, room)
 
     def odds(epsilon_2: Array) -> Array:
         # T_s/T̂_s ≤ e^{ε_2} goes with odds e^{ε - ε_2} on S; T_s T̂_{s'}/(T̂_s T_{s'}) ≤ e^ε leaves
         # e^{ε - ε_2} for T̂_s/T_s
         epsilon = epsilons.reshape(-1, *[1] * (epsilon_2.ndim - 1))
-        return conditional_odds(F, epsilon_2, epsilon - epsilon_2, bounds)
+        return conditional_odds(F, epsilon_2, epsilon - epsilon_2 + room, bounds)
 
     def about_u(epsilon_2: Array) -> Array:
         return information_on_u(F, odds(epsilon_2))
@@ -46,12 +53,14 @@ def optimum(F: UncertaintySet, epsilons: Array, bounds: Bounds, pinned: Pinned) 
         lower = logits - spent if lam is None else logit(lam)[:, None, None, None]
         return law.information(logits, lower) + unary.kappa_of(logits) * about_u(epsilon_2)
 
-    corner = maximise(about_u, low[:, None], high[:, None], points=[129], zoom=17)
+    # only the corner, which compares no single S value with silence, may give its room to ε_2
+    beyond = np.where(high > low, high + room, high)
+    corner = maximise(about_u, low[:, None], beyond[:, None], points=[129], zoom=17)
     epsilon_2, is_corner = corner.point[:, 0], np.full(epsilons.shape, True)
     if kappa is None or kappa[0] < 1:
         ends = unary.logit_range(kappa, epsilons.size)
         box = (np.stack([x, end], axis=1) for x, end in zip((low, high), ends, strict=True))
-        inner = maximise(objective, *box, points=[33, 53], zoom=7, peaks=4, rtol=1e-9)
+        inner = maximise(objective, *box, points=[33, 53], zoom=7, peaks=4)
         is_corner = (corner.value >= inner.value) & (kappa is None)
         epsilon_2 = np.where(is_corner, epsilon_2, inner.point[:, 0])
         kappa = unary.kappa_of(inner.point[:, 1]) if kappa is None else kappa
@@ -75,7 +84,12 @@ def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array
 
 
 def _budgets_for_u(
-    epsilons: Array, bounds: Bounds, pinned: Pinned, kappa: Array | None, lam: Array | None
+    epsilons: Array,
+    bounds: Bounds,
+    pinned: Pinned,
+    kappa: Array | None,
+    lam: Array | None,
+    room: float,
 ) -> tuple[Array, Array]:
     """The range of ε_2: thm:uepriv asks for 2 ε_2 ≤ ε, the sharp bounds for ε_2 ≤ ε."""
     largest = epsilons / 2 if bounds == "paper" else epsilons
@@ -86,16 +100,15 @@ def _budgets_for_u(
                 f"Expected odds of kappa and lambda up to e^epsilon; they exceed it by "
                 f"a factor e^{-largest.min():.6g}. Raise lambda."
             )
-    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, largest)
+    is_corner = kappa is not None and kappa[0] == 1
+    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, largest + (room if is_corner else 0.0))
     return (np.zeros_like(epsilons), largest) if epsilon_2 is None else (epsilon_2, epsilon_2)
 
 
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> UnaryChannel:
     """Block s is silent, or holds R^s(u) for those with s and R^s of a draw from P̂_{U|s} else."""
-    n_u = F.table.n_u
     kappa, lam = parameters["kappa"], parameters["lambda"]
-    R = response_matrix(retention(np.expm1(parameters["delta_s"]), n_u), n_u)
-    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
+    R, made_up = conditional_response(F, parameters["delta_s"])
     own = np.concatenate([np.full((*R.shape[:2], 1), 1 - kappa), kappa * R], axis=2)
     other = np.concatenate([np.full((made_up.shape[0], 1), 1 - lam), lam * made_up], axis=1)
     return UnaryChannel(own, other)

@@ -1,0 +1,1 @@
+"""How fast rldp is, each time against a peer or a limit measured in the same run."""

@@ -1,0 +1,71 @@
+"""The time to design one protocol: every closed form, at four sizes, against the plain peer."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import rldp
+from benchmarks import peer
+from benchmarks.timing import Effort, best_of, milliseconds, ratio, show, time_limit
+from rldp.protocols.budget import Bounds
+
+EPSILON = 1.0
+BOUNDS: tuple[Bounds, ...] = ("sharp", "paper")
+SAME = 1e-6  # nats; beyond, the two found different optima
+
+
+def tables() -> dict[str, rldp.Table]:
+    adult = rldp.datasets.adult
+    return {
+        "5×5, n = 1,000, random": rldp.datasets.jeffreys(5, 5, 1000, seed=0).table,
+        "16×15, Adult education × occupation": adult("education", "occupation"),
+        "6×42, Adult relationship × native-country": adult("relationship", "native-country"),
+        "42×6, Adult native-country × relationship": adult("native-country", "relationship"),
+    }
+
+
+def run(effort: Effort) -> None:
+    for title, table in tables().items():
+        rows, same, other = [], [0.0], []
+        for name in peer.PEERS:
+            works: dict[str, partial[float]] = {
+                bounds: partial(_utility, table, name, bounds) for bounds in BOUNDS
+            }
+            plain = partial(_peer_utility, table, name)
+            try:
+                with time_limit(effort.cap):
+                    ahead = _utility(table, name, "paper") - plain()
+            except TimeoutError:
+                own = map(milliseconds, best_of(works).values())
+                rows.append([name, *own, "not run", "", f"over {effort.cap:g} s"])
+                continue
+            seconds = best_of(works | {"peer": plain})
+            is_exact = peer.is_exact(name, table.n_s, table.n_u)
+            remark = "" if is_exact else " (Monte Carlo)"
+            rows.append(
+                [
+                    name,
+                    *map(milliseconds, seconds.values()),
+                    ratio(seconds["peer"], seconds["paper"]),
+                    f"{ahead:+.1e}{remark}",
+                ]
+            )
+            if is_exact and abs(ahead) <= SAME:
+                same.append(abs(ahead))
+            elif is_exact:
+                other.append(f"{name} ({'rldp' if ahead > 0 else 'the peer'} is better)")
+        show(
+            f"Design at ε = {EPSILON:g}: {title}",
+            ["protocol", "sharp, ms", "paper, ms", "peer, ms", "peer/paper", "rldp - peer, nats"],
+            rows,
+            f"Where the peer is exact and finds the same optimum: equal to {max(same):.1e} nats.",
+            *(f"Another optimum: {name}." for name in other),
+        )
+
+
+def _utility(table: rldp.Table, name: str, bounds: Bounds) -> float:
+    return rldp.design(rldp.ChiSquareSet(table), EPSILON, name, bounds=bounds).utility
+
+
+def _peer_utility(table: rldp.Table, name: str) -> float:
+    return peer.PEERS[name](peer.Sample(table.counts), EPSILON)

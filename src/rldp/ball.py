@@ -1,0 +1,153 @@
+"""Largest and smallest mean over a χ² ball, with the multiplier that proves it.
+
+For a vector T, a distribution p and a radius k ≥ 1 the ball is {R : Σ p_u²/R_u ≤ k²}. By duality
+
+    max R·T = min over η ≥ max T of η - (Σ_u p_u √(η - T_u))² / k²,
+
+and any η at all gives an upper bound, so that η is a certificate of one number. The minimiser has
+S Z = k² with S = Σ p √(η - T) and Z = Σ p/√(η - T), and the maximiser is R_u ∝ p_u/√(η - T_u).
+All functions are vectorised: T and p have shape (..., n_u), k has shape (...).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_STEPS = 60  # of Newton at most; a handful is usual
+_HALVINGS = 27  # the optimum is flat: half the digits of the split give all of the ratio
+
+
+class Extremum(NamedTuple):
+    """A bound from the dual, how far its η lies beyond the extreme entry, and the slope in k."""
+
+    value: Array
+    distance: Array
+    slope: Array
+
+
+def largest_mean(T: Array, p: Array, k: Array) -> Extremum:
+    """max R·T over the ball, with η = max T + distance; k = ∞ stands for all distributions."""
+    T, p = np.broadcast_arrays(T, p)
+    k = np.broadcast_to(k, T.shape[:-1])
+    top = T.max(axis=-1)
+    gap = top[..., None] - T
+    x = _distance_to_top(gap, p, k)
+    S = (p * np.sqrt(gap + x[..., None])).sum(axis=-1)
+    finite = np.isfinite(k)
+    safe = np.where(finite, k, 1.0)
+    value = np.where(finite, top + (x - (S / safe) ** 2), top)
+    return Extremum(value, x, np.where(finite, 2 * S**2 / safe**3, 0.0))
+
+
+def smallest_mean(T: Array, p: Array, k: Array) -> Extremum:
+    """min R·T over the ball, with η = min T - distance."""
+    value, distance, slope = largest_mean(-T, p, k)
+    return Extremum(-value, distance, -slope)
+
+
+def maximiser(T: Array, p: Array, k: float) -> Array:
+    """A distribution in the ball that attains the largest mean of one vector T."""
+    if not np.isfinite(k):
+        return np.asarray(np.eye(p.size)[T.argmax()])
+    gap = T.max() - T + largest_mean(T, p, np.asarray(k)).distance
+    at_top = gap == 0
+    if not at_top.any():
+        R = p / np.sqrt(gap)
+        return np.asarray(R / R.sum())
+    if p[at_top].any():
+        return p  # all mass lies at the top already
+    # empty cells at the top get what the others can spare: theirs is Σ p²/R = k² on less mass
+    R = np.where(at_top, 0.0, p / np.sqrt(np.where(at_top, 1.0, gap)))
+    R *= (p * np.sqrt(np.maximum(gap, 0.0))).sum() / k**2
+    R[int(T.argmax())] += 1 - R.sum()
+    return np.asarray(R)
+
+
+def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
+    """x = η - max T with S Z = k²."""
+    A = np.where(np.isfinite(k), k, 1.0) ** 2
+    D = gap.max(axis=-1)
+    at_top = gap == 0
+    mass = np.where(at_top, p, 0.0).sum(axis=-1)
+    below = np.where(at_top, 0.0, p)
+    root = np.sqrt(np.where(at_top, 1.0, gap))
+    S_0, Z_0 = (below * root).sum(axis=-1), (below / root).sum(axis=-1)
+    # no x is needed where the top is empty and the rest already reaches k², or nothing varies
+    is_zero = (mass == 0) & (S_0 * Z_0 <= A) | (S_0 == 0) | (D == 0) | ~np.isfinite(k)
+    D, A_1 = np.where(is_zero, 1.0, D), np.where(is_zero, 2.0, np.maximum(A, 1 + 1e-15))
+    # S Z ≤ (r+1)²/4r with r² = 1 + D/x (Kantorovich), and S Z ≥ mass · S_0/√x
+    r = 2 * A_1 - 1 + 2 * np.sqrt(A_1 * (A_1 - 1))
+    high = D / ((r - 1) * (r + 1))
+    low = np.where(mass > 0, (mass * S_0 / A_1) ** 2, 1e-30 * D)
+    low = np.log(np.maximum(np.minimum(low, high), 1e-200))  # where a³ does not underflow yet
+    high = np.log(high)
+    log_x = high
+    for _ in range(_STEPS):
+        # Newton on log log S Z, which is nearly linear in log x, kept inside the bracket
+        x = np.exp(log_x)[..., None]
+        a = np.sqrt(gap + x)
+        S, Z, W = (p * a).sum(axis=-1), (p / a).sum(axis=-1), (p / a**3).sum(axis=-1)
+        excess = np.maximum(np.log(S * Z), 1e-17)
+        is_low = excess > np.log(A_1)
+        low, high = np.where(is_low, log_x, low), np.where(is_low, high, log_x)
+        slope = x[..., 0] * (Z / S - W / Z) / (2 * excess)
+        step = np.log(excess / np.log(A_1)) / np.where(slope == 0, -1.0, slope)
+        step = np.where(is_zero, 0.0, step)
+        new, is_there = log_x - step, np.abs(step) < 1e-8
+        halved = np.where((new > low) & (new < high), new, (low + high) / 2)
+        log_x = np.where(is_there, new, halved)
+        if is_there.all():
+            break
+    return np.where(is_zero, 0.0, np.exp(log_x))
+
+
+class Split(NamedTuple):
+    """The worst split of a shared budget: its first part and both extrema."""
+
+    first: Array
+    top: Extremum
+    bottom: Extremum
+
+    @property
+    def log_ratio(self) -> Array:
+        """The logarithm of the worst ratio of the two means."""
+        with np.errstate(divide="ignore"):
+            low = np.log(np.maximum(self.bottom.value, 0.0))
+        return np.asarray(np.log(self.top.value) - low)
+
+
+def worst_split(
+    T_1: Array,
+    p_1: Array,
+    weight_1: Array,
+    T_2: Array,
+    p_2: Array,
+    weight_2: Array,
+    budget: float,
+    ratio: float | None = None,
+) -> Split:
+    """Two balls with k_i = 1 + β_i/weight_i that share β_1 + β_2 = budget in the worst way.
+
+    The worst way has the largest R_1·T_1 / R_2·T_2 or, where a `ratio` is given, the largest
+    R_1·T_1 - ratio · R_2·T_2. The larger mean is concave and the smaller convex in β, so either has
+    one peak: the sign of its derivative is halved upon.
+    """
+    low, high = np.zeros(weight_1.shape), np.full(weight_1.shape, np.pi / 2)
+    for _ in range(_HALVINGS):
+        # an angle, because both means change with the root of their budgets at first
+        angle = (low + high) / 2
+        first, second = budget * np.sin(angle) ** 2, budget * np.cos(angle) ** 2
+        top = largest_mean(T_1, p_1, 1 + first / weight_1)
+        bottom = smallest_mean(T_2, p_2, 1 + second / weight_2)
+        gain, loss = top.slope / weight_1, -bottom.slope / weight_2
+        if ratio is None:
+            gain, loss = gain * bottom.value, loss * top.value
+        else:
+            loss = loss * ratio
+        low, high = np.where(gain > loss, angle, low), np.where(gain > loss, high, angle)
+    return Split(first, top, bottom)

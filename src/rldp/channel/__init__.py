@@ -1,0 +1,32 @@
+"""Channels Q(y|s,u), inputs first: what a person with record (s, u) reports.
+
+    Channel
+    ├── DenseChannel        any matrix Q[s, u, y]
+    ├── IndependentChannel  S and U reported each by its own matrix            (IR)
+    ├── ChoiceChannel       one block is reported: one's own or another        (GRR, SRR, GRR-CR)
+    └── UnaryChannel        every block reports or stays silent, independently (UE, UE-CR)
+
+A choice or unary channel has a block for each s (or each cell). It is given by `own[s, u, z]`,
+the law of symbol z in the block that the person belongs to, and `other[b, z]`, the law in the
+blocks that the person does not belong to, which does not depend on the person. So neither the
+(n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are ever built unasked.
+"""
+
+from __future__ import annotations
+
+from rldp.channel.base import ANYONE, Channel, Contests, IntegerParts
+from rldp.channel.choice import ChoiceChannel
+from rldp.channel.dense import DenseChannel
+from rldp.channel.independent import IndependentChannel
+from rldp.channel.unary import UnaryChannel
+
+__all__ = [
+    "ANYONE",
+    "Channel",
+    "ChoiceChannel",
+    "Contests",
+    "DenseChannel",
+    "IndependentChannel",
+    "IntegerParts",
+    "UnaryChannel",
+]

@@ -1,0 +1,153 @@
+"""What every channel offers, and what every array of probabilities must satisfy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rldp.errors import DataError, TooLargeError
+from rldp.information import entropy
+
+Array = NDArray[np.float64]
+Output = int | tuple[int, ...]
+IntegerParts = dict[str, NDArray[np.int64]]
+
+_MOST_ENTRIES = 2**27  # one gibibyte of matrix
+
+
+class Contests(NamedTuple):
+    """The comparisons that privacy asks for, without the outputs themselves.
+
+    Entry e says: P(y|s_e) = c · vectors[e]·P_{U|s_e}, with one c for all entries of its group. Any
+    two entries of a group with different s are compared. An entry with s = ANYONE has a constant
+    vector and stands for all S values that have no other entry in its group. With `factors`, the
+    ratio for (s1, s2) is multiplied by factors[s1, s2]. `symbol` is what the entry's part of the
+    output says: the output itself, or the symbol in a block.
+    """
+
+    vectors: Array
+    s: NDArray[np.intp]
+    group: NDArray[np.intp]
+    symbol: NDArray[np.intp]
+    factors: Array | None = None
+
+
+ANYONE = -1
+
+
+class Channel(ABC):
+    """A release channel from S × U to a finite set of outputs."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(n_s, n_u)."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of outputs n_y."""
+
+    @abstractmethod
+    def _build(self) -> Array:
+        """Q[s, u, y], built from the structure."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> dict[str, Array]:
+        """The arrays that define the channel, under the names of the constructor's arguments."""
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
+        n_s, n_u = self.shape
+        if n_s * n_u * self.n_outputs > _MOST_ENTRIES:
+            raise TooLargeError(
+                f"The matrix would have {n_s} × {n_u} × {_readable(self.n_outputs)} entries; "
+                "use the channel itself, which never builds them."
+            )
+        Q = self._build()
+        Q.setflags(write=False)
+        return Q
+
+    @abstractmethod
+    def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
+        """Two numbers that bracket I(X;Y) at p_su; equal wherever it is computed exactly."""
+
+    def mutual_information(self, p_su: ArrayLike) -> float:
+        """I(X;Y) in nats for X ~ p_su, shape (n_s, n_u)."""
+        return sum(self.mutual_information_bounds(p_su)) / 2
+
+    @staticmethod
+    def _within_entropy(low: float, high: float, p_su: Array) -> tuple[float, float]:
+        # 0 ≤ I(X;Y) ≤ H(X) also where rounding says otherwise
+        most = entropy(p_su)
+        return min(max(0.0, low), most), min(max(0.0, high), most)
+
+    @abstractmethod
+    def pulled_in(self, t: float) -> Self:
+        """Mixed with a little of a channel that ignores the input: all ratios come closer to 1."""
+
+    @abstractmethod
+    def rounded(self, bits: int) -> IntegerParts:
+        """The parts as integers in units of 2^-bits whose sums are exactly what they must be."""
+
+    @abstractmethod
+    def contests(self) -> Contests:
+        """The comparisons that privacy asks for."""
+
+    def output(self, contests: Contests, first: int, second: int) -> Output:  # noqa: ARG002
+        """An output in which two entries of a group meet, as a release writes it."""
+        return int(contests.symbol[first])
+
+    @abstractmethod
+    def plain_ratio(self) -> float:
+        """The largest Q(y|x)/Q(y|x'): e^ε of plain local differential privacy."""
+
+
+def integer_rows(
+    rows: Array, bits: int, total: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Rows of probabilities as integers that sum to 2^bits, or to `total` where it is given."""
+    N = np.rint(rows * 2.0**bits).astype(np.int64)
+    missing = (np.int64(2**bits) if total is None else total) - N.sum(axis=-1)
+    largest = N.argmax(axis=-1)[..., None]
+    np.put_along_axis(N, largest, np.take_along_axis(N, largest, -1) + missing[..., None], -1)
+    return N
+
+
+def checked(values: ArrayLike, name: str, n_axes: int) -> Array:
+    """A private float copy with probabilities only."""
+    a = np.array(values, dtype=float)
+    if a.ndim != n_axes or 0 in a.shape:
+        raise DataError(f"Expected {name} with {n_axes} non-empty axes, got shape {a.shape}.")
+    bad = np.argwhere(~((a >= 0) & (a <= 1 + 1e-9)))
+    if bad.size:
+        place = tuple(int(i) for i in bad[0])
+        raise DataError(f"Expected probabilities in {name}, got {a[place]} at {place}.")
+    a.setflags(write=False)
+    return a
+
+
+def check_sums(sums: Array, name: str) -> None:
+    """Refuse sums that are not 1, naming the input that is furthest off."""
+    worst = np.unravel_index(int(np.abs(sums - 1).argmax()), sums.shape)
+    if abs(sums[worst] - 1) > 1e-9:
+        place = tuple(int(i) for i in worst)
+        raise DataError(f"Expected {name} to sum to 1 at input {place}, got {sums[worst]:.12g}.")
+
+
+def _readable(count: int) -> str:
+    return str(count) if count < 10**12 else f"about 10^{len(str(count)) - 1}"
+
+
+def largest_ratio(numerator: ArrayLike, denominator: ArrayLike) -> float:
+    """The largest quotient, where 0/0 counts as 1 and x/0 as ∞."""
+    a, b = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    ratio = np.where(a > 0, np.inf, 1.0)
+    np.divide(a, b, out=ratio, where=b > 0)
+    return float(ratio.max())

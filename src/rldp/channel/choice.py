@@ -1,0 +1,92 @@
+"""One block reported: one's own or another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rldp.channel.base import (
+    ANYONE,
+    Channel,
+    Contests,
+    IntegerParts,
+    check_sums,
+    checked,
+    integer_rows,
+    largest_ratio,
+)
+from rldp.errors import DataError
+from rldp.information import distribution, divergence_sum
+
+Array = NDArray[np.float64]
+
+
+class ChoiceChannel(Channel):
+    """One block b is chosen: Q(b, z | s, u) = own[s, u, z] if b = s, else other[b, z]."""
+
+    def __init__(self, own: ArrayLike, other: ArrayLike) -> None:
+        """Take own, shape (n_s, n_u, n_z), and other, shape (n_s, n_z)."""
+        self.own, self.other = checked(own, "own", 3), checked(other, "other", 2)
+        if self.other.shape != (self.own.shape[0], self.own.shape[2]):
+            raise DataError(f"Expected other of shape (n_s, n_z), got {self.other.shape}.")
+        elsewhere = self.other.sum() - self.other.sum(axis=1)
+        check_sums(self.own.sum(axis=2) + elsewhere[:, None], "own and other")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_s, n_u)."""
+        return self.own.shape[0], self.own.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Pairs (b, z); the symbol z varies fastest."""
+        return self.other.size
+
+    @property
+    def parts(self) -> dict[str, Array]:
+        """Own and other."""
+        return {"own": self.own, "other": self.other}
+
+    def _build(self) -> Array:
+        n_s, n_u = self.shape
+        Q = np.broadcast_to(self.other, (n_s, n_u, *self.other.shape)).copy()
+        s = np.arange(n_s)
+        Q[s, :, s] = self.own
+        return Q.reshape(n_s, n_u, -1)
+
+    def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
+        """I(X;Y), exact, from the blocks."""
+        p_su = distribution(p_su, self.shape)
+        absent = 1 - p_su.sum(axis=1, keepdims=True)
+        p_y = np.einsum("su,suz->sz", p_su, self.own) + absent * self.other
+        value = divergence_sum(p_su[:, :, None], self.own, p_y[:, None, :])
+        value += divergence_sum(absent, self.other, p_y)
+        return self._within_entropy(value, value, p_su)
+
+    def contests(self) -> Contests:
+        """One group for each (b, z): those with s = b against everyone else."""
+        n_s, n_u, n_z = self.own.shape
+        own = self.own.transpose(0, 2, 1).reshape(n_s * n_z, n_u)
+        other = np.repeat(self.other.reshape(-1, 1), n_u, axis=1)
+        s = np.concatenate([np.repeat(np.arange(n_s), n_z), np.full(n_s * n_z, ANYONE)])
+        group = np.tile(np.arange(n_s * n_z), 2)
+        return Contests(np.concatenate([own, other]), s, group, symbol=group)
+
+    def pulled_in(self, t: float) -> ChoiceChannel:
+        """Mixed with a choice in proportion to `other`, whoever one is."""
+        made_up = self.other / self.other.sum()
+        return ChoiceChannel(
+            (1 - t) * self.own + t * made_up[:, None, :], (1 - t) * self.other + t * made_up
+        )
+
+    def rounded(self, bits: int) -> IntegerParts:
+        """Every row of own sums to what the other blocks leave of 2^bits."""
+        other = np.rint(self.other * 2.0**bits).astype(np.int64)
+        left = 2**bits - (other.sum() - other.sum(axis=1))
+        total = np.repeat(left[:, None], self.shape[1], axis=1)
+        return {"own": integer_rows(self.own, bits, total), "other": other}
+
+    def plain_ratio(self) -> float:
+        """The largest ratio within a column."""
+        top, bottom = self.own.max(axis=1), self.own.min(axis=1)
+        return largest_ratio(np.maximum(top, self.other), np.minimum(bottom, self.other))

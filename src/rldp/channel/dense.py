@@ -1,0 +1,75 @@
+"""Any channel, as its matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rldp.channel.base import (
+    Channel,
+    Contests,
+    IntegerParts,
+    check_sums,
+    checked,
+    integer_rows,
+    largest_ratio,
+)
+from rldp.information import distribution, mutual_information
+
+Array = NDArray[np.float64]
+
+
+class DenseChannel(Channel):
+    """Any channel, as its matrix Q[s, u, y].
+
+    >>> DenseChannel(np.full((2, 3, 2), 0.5)).mutual_information(np.full((2, 3), 1 / 6))
+    0.0
+    """
+
+    def __init__(self, Q: ArrayLike) -> None:
+        """Take Q of shape (n_s, n_u, n_y) with rows that sum to 1."""
+        self.Q = checked(Q, "Q", 3)
+        check_sums(self.Q.sum(axis=2), "Q")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_s, n_u)."""
+        return self.Q.shape[0], self.Q.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return int(self.Q.shape[2])
+
+    @property
+    def parts(self) -> dict[str, Array]:
+        """The matrix."""
+        return {"Q": self.Q}
+
+    def _build(self) -> Array:
+        return self.Q.copy()
+
+    def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
+        """I(X;Y), exact."""
+        p_su = distribution(p_su, self.shape)
+        value = mutual_information(p_su, self.Q)
+        return self._within_entropy(value, value, p_su)
+
+    def contests(self) -> Contests:
+        """One group for each output, one entry for each s."""
+        n_s, n_u, n_y = self.Q.shape
+        vectors = self.Q.transpose(2, 0, 1).reshape(n_y * n_s, n_u)
+        s, group = np.tile(np.arange(n_s), n_y), np.repeat(np.arange(n_y), n_s)
+        return Contests(vectors, s, group, symbol=group)
+
+    def pulled_in(self, t: float) -> DenseChannel:
+        """Mixed with the mean of its rows."""
+        return DenseChannel((1 - t) * self.Q + t * self.Q.mean(axis=(0, 1)))
+
+    def rounded(self, bits: int) -> IntegerParts:
+        """Every row sums to 2^bits."""
+        return {"Q": integer_rows(self.Q, bits)}
+
+    def plain_ratio(self) -> float:
+        """The largest ratio within a column."""
+        return largest_ratio(self.Q.max(axis=(0, 1)), self.Q.min(axis=(0, 1)))

@@ -1,0 +1,84 @@
+"""S and U reported by a matrix each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+
+from rldp.channel.base import (
+    Channel,
+    Contests,
+    IntegerParts,
+    check_sums,
+    checked,
+    integer_rows,
+    largest_ratio,
+)
+from rldp.information import distribution
+
+Array = NDArray[np.float64]
+
+
+class IndependentChannel(Channel):
+    """S and U reported independently: Q(y1, y2 | s, u) = r_s[s, y1] r_u[u, y2], Protocol alg:ir."""
+
+    def __init__(self, r_s: ArrayLike, r_u: ArrayLike) -> None:
+        """Take the two matrices, inputs first, rows summing to 1."""
+        self.r_s, self.r_u = checked(r_s, "r_s", 2), checked(r_u, "r_u", 2)
+        check_sums(self.r_s.sum(axis=1), "r_s")
+        check_sums(self.r_u.sum(axis=1), "r_u")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_s, n_u)."""
+        return self.r_s.shape[0], self.r_u.shape[0]
+
+    @property
+    def n_outputs(self) -> int:
+        """Pairs of outputs; the second varies fastest."""
+        return int(self.r_s.shape[1] * self.r_u.shape[1])
+
+    @property
+    def parts(self) -> dict[str, Array]:
+        """The two matrices."""
+        return {"r_s": self.r_s, "r_u": self.r_u}
+
+    def _build(self) -> Array:
+        Q: Array = np.einsum("sa,ub->suab", self.r_s, self.r_u)
+        return Q.reshape(*self.shape, -1)
+
+    def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
+        """H(Y) - H(Y1|S) - H(Y2|U), exact."""
+        p_su = distribution(p_su, self.shape)
+        noise_s = p_su.sum(axis=1) @ entr(self.r_s).sum(axis=1)
+        noise_u = p_su.sum(axis=0) @ entr(self.r_u).sum(axis=1)
+        value = float(entr(self.r_s.T @ p_su @ self.r_u).sum() - noise_s - noise_u)
+        return self._within_entropy(value, value, p_su)
+
+    def contests(self) -> Contests:
+        """One group for each report of U; the report of S enters by its worst ratio."""
+        n_s, n_y = self.shape[0], self.r_u.shape[1]
+        vectors = np.repeat(self.r_u.T, n_s, axis=0)
+        s, group = np.tile(np.arange(n_s), n_y), np.repeat(np.arange(n_y), n_s)
+        factors = np.array([[largest_ratio(a, b) for b in self.r_s] for a in self.r_s])
+        return Contests(vectors, s, group, symbol=group, factors=factors)
+
+    def output(self, contests: Contests, first: int, second: int) -> int:
+        """The report of S with the largest ratio, and the group's report of U."""
+        a, b = self.r_s[contests.s[first]], self.r_s[contests.s[second]]
+        y_s = int(np.argmax(np.where(a > 0, a / np.maximum(b, 1e-300), 0.0)))
+        return y_s * int(self.r_u.shape[1]) + int(contests.symbol[first])
+
+    def pulled_in(self, t: float) -> IndependentChannel:
+        """Both matrices mixed with the mean of their rows."""
+        return IndependentChannel(*((1 - t) * r + t * r.mean(axis=0) for r in (self.r_s, self.r_u)))
+
+    def rounded(self, bits: int) -> IntegerParts:
+        """Every row of both sums to 2^bits."""
+        return {"r_s": integer_rows(self.r_s, bits), "r_u": integer_rows(self.r_u, bits)}
+
+    def plain_ratio(self) -> float:
+        """The product of the largest ratios of both."""
+        worst = (largest_ratio(r.max(axis=0), r.min(axis=0)) for r in (self.r_s, self.r_u))
+        return float(np.prod(list(worst)))

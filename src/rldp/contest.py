@@ -1,0 +1,127 @@
+"""Pairs of entries that privacy compares, and how far apart they can be over a set F."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rldp.channel import Contests
+from rldp.uncertainty import UncertaintySet, log_ratio
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_MOST_PAIRS = 2**22  # beyond, entries that others of their s always outdo are left out first
+_AT_ONCE = 2**10  # pairs whose worst split is searched together
+_RUNGS = 16  # of the ladder of shares that bounds a pair
+
+
+class Pairs(NamedTuple):
+    """Pairs of entries, and their worst log-ratios where each conditional varies by itself."""
+
+    first: Indices
+    second: Indices
+    log_ratio: Array
+
+
+class WorstPair(NamedTuple):
+    """The pair that is furthest apart over F itself."""
+
+    first: int
+    second: int
+    log_ratio: float
+
+
+def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
+    """All pairs that privacy compares and that can be the worst over F."""
+    n_groups = int(contests.group.max()) + 1
+    firsts = seconds = np.argsort(contests.group, kind="stable").reshape(n_groups, -1)
+    if firsts.size * firsts.shape[1] > _MOST_PAIRS and n_groups == 1:
+        firsts, seconds = (kept[None] for kept in _not_outdone(contests, F))
+    first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
+    differ = contests.s[first] != contests.s[second]
+    first, second = first[differ], second[differ]
+    low, high = _mean_range(contests, F)
+    ratio = log_ratio(high[first], low[second])
+    return Pairs(
+        first, second, np.where(high[first] > 0, ratio + _factors(contests, first, second), 0.0)
+    )
+
+
+def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair:
+    """The worst pair over F itself, taken by their upper bounds until none can be worse."""
+    worst, is_bounded = WorstPair(0, 0, -np.inf), False
+    order = np.argsort(-apart.log_ratio, kind="stable")
+    bound = apart.log_ratio[order]
+    while order.size:
+        chosen, order = order[:_AT_ONCE], order[_AT_ONCE:]
+        first, second = apart.first[chosen], apart.second[chosen]
+        ratio = apart.log_ratio[chosen].copy()
+        is_open = np.isfinite(ratio)
+        T, s = contests.vectors, contests.s
+        one, two = first[is_open], second[is_open]
+        ratio[is_open] = F.worst_log_ratios(T[one], s[one], T[two], s[two])
+        ratio[is_open] += _factors(contests, one, two)
+        best = int(ratio.argmax())
+        if ratio[best] > worst.log_ratio:
+            worst = WorstPair(int(first[best]), int(second[best]), float(ratio[best]))
+        bound = bound[_AT_ONCE:]
+        order, bound = order[bound > worst.log_ratio], bound[bound > worst.log_ratio]
+        if order.size > _AT_ONCE and not is_bounded:
+            is_bounded = True
+            bound = np.minimum(
+                bound, _ladder_bound(contests, F, apart.first[order], apart.second[order])
+            )
+            descending = np.argsort(-bound, kind="stable")
+            order, bound = order[descending], bound[descending]
+    return worst
+
+
+def _factors(contests: Contests, first: Indices, second: Indices) -> Array:
+    if contests.factors is None:
+        return np.zeros(first.size)
+    with np.errstate(divide="ignore"):
+        return np.log(contests.factors[contests.s[first], contests.s[second]])
+
+
+def _mean_range(contests: Contests, F: UncertaintySet, share: float = 1.0) -> tuple[Array, Array]:
+    """Means over F of the entries; ∞ where a cell that F allows has an infinite value."""
+    T, s = contests.vectors, contests.s
+    is_endless = np.isinf(T)
+    if not is_endless.any():
+        return F.mean_range_at(T, s, share)
+    reached = (is_endless & (F.conditional_bounds[1][s] > 0)).any(axis=1)
+    low, high = F.mean_range_at(np.where(is_endless, 0.0, T), s, share)
+    return low, np.where(reached, np.inf, high)
+
+
+def _ladder(contests: Contests, F: UncertaintySet) -> tuple[Array, Array]:
+    """log of smallest and largest means at growing shares of the budget, shape (rungs, entries)."""
+    shares = np.sin(np.linspace(0, np.pi / 2, _RUNGS + 1)) ** 2
+    ranges = [_mean_range(contests, F, float(share)) for share in shares]
+    with np.errstate(divide="ignore"):
+        low, high = (np.log(np.maximum(x, 0.0)) for x in map(np.array, zip(*ranges, strict=True)))
+    return low, high
+
+
+def _ladder_bound(contests: Contests, F: UncertaintySet, first: Indices, second: Indices) -> Array:
+    """An upper bound over F: between two rungs neither mean is beyond its farther rung."""
+    low, high = _ladder(contests, F)
+    bound = np.full(first.size, -np.inf)
+    for i in range(_RUNGS):
+        np.maximum(bound, high[i + 1, first] - low[_RUNGS - i, second], out=bound)
+    return bound + _factors(contests, first, second)
+
+
+def _not_outdone(contests: Contests, F: UncertaintySet) -> tuple[Indices, Indices]:
+    """Entries whose mean can be the largest, and the smallest, of their s at some share."""
+    low, high = _ladder(contests, F)
+    is_top, is_bottom = np.zeros(contests.s.size, bool), np.zeros(contests.s.size, bool)
+    for s in np.unique(contests.s):
+        mine = np.flatnonzero(contests.s == s)
+        best, least = high[:-1, mine].max(axis=1), low[:-1, mine].min(axis=1)
+        is_top[mine] = (high[1:, mine] >= best[:, None]).any(axis=0)
+        is_bottom[mine] = (low[1:, mine] <= least[:, None]).any(axis=0)
+    return np.flatnonzero(is_top), np.flatnonzero(is_bottom)

@@ -1,0 +1,276 @@
+"""Edges: awkward tables, extreme levels, many cells, and arguments that must be refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import strategies as some
+from rldp import (
+    AllDistributions,
+    ChiSquareSet,
+    DataError,
+    DenseChannel,
+    KnownDistribution,
+    ParameterError,
+    Table,
+    compare,
+    design,
+    mutual_information,
+)
+from rldp.protocols.catalogue import LARGEST_EPSILON, NAMES
+
+SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
+COMBINATIONS = list(itertools.product(SETS, ("sharp", "paper")))
+LEVELS = (1e-3, 0.1, 1.0, 8.0, 20.0)
+
+AWKWARD = {
+    "zero cells": [[30, 0, 12], [0, 58, 0]],
+    "an s never seen": [[40, 60], [0, 0], [70, 30]],
+    "two s never seen": [[0, 0], [5, 7], [0, 0]],
+    "one record": [[0, 0, 0], [0, 1, 0]],
+    "no choice of u": [[3], [0], [9]],
+    "one s holds all": [[1000, 1, 2], [0, 0, 1]],
+    "a u never seen": [[4, 0, 6], [2, 0, 1]],
+}
+
+
+def check(p) -> None:
+    """A proper channel: probabilities that sum to 1, and 0 ≤ I(X;Y) ≤ H(X)."""
+    parts = p.channel.parts
+    for part in parts.values():
+        assert np.all(np.isfinite(part))
+        assert np.all(part >= 0)
+        assert np.all(part <= 1 + 1e-12)
+    if p.name in ("grr", "srr", "grr-cr"):
+        elsewhere = parts["other"].sum() - parts["other"].sum(axis=1)
+        sums = [parts["own"].sum(axis=2) + elsewhere[:, None]]
+    else:
+        sums = [part.sum(axis=-1) for part in parts.values()]
+    assert all(np.allclose(total, 1, rtol=0, atol=1e-12) for total in sums)
+
+
+def check_utility(p) -> None:
+    assert math.isfinite(p.utility)
+    assert 0 <= p.utility <= p.table.entropy + 1e-12
+    assert 0 <= p.utility_error <= 1e-6 * p.table.entropy
+    assert 0 <= p.normalised_utility <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("counts", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize(("kind", "bounds"), COMBINATIONS)
+def test_awkward_tables(counts, kind, bounds):
+    F = kind(Table(counts))
+    for name, epsilon in itertools.product(NAMES, LEVELS):
+        p = design(F, epsilon, name, bounds=bounds)
+        assert (p.name, p.epsilon, p.bounds) == (name, epsilon, bounds)
+        check(p)
+        check_utility(p)
+
+
+def jeffreys(n_s: int, n_u: int, n: int = 32561) -> Table:
+    rng = np.random.default_rng(n_s)
+    return Table(rng.multinomial(n, rng.dirichlet(np.full(n_s * n_u, 0.5))).reshape(n_s, n_u))
+
+
+@pytest.mark.parametrize("shape", [(16, 15), (6, 42), (42, 6)], ids=str)
+def test_large_tables(shape):
+    """Every kind of set, both bounds and every level in turn."""
+    table = jeffreys(*shape)
+    for (kind, bounds), epsilon in zip(COMBINATIONS, (*LEVELS, 1.0), strict=True):
+        for name in NAMES:
+            p = design(kind(table), epsilon, name, bounds=bounds)
+            check(p)
+            check_utility(p)
+
+
+def test_a_table_of_100_by_100():
+    table = jeffreys(100, 100)
+    unary = design(AllDistributions(table), 1.0, "ue")
+    check_utility(unary)
+    for kind, bounds in COMBINATIONS:
+        for name in NAMES:
+            p = design(kind(table), 1.0, name, bounds=bounds)
+            check(p)
+            if name != "ue":
+                check_utility(p)
+            else:  # one channel for every set, measured once
+                assert all(
+                    np.array_equal(part, unary.channel.parts[key])
+                    for key, part in p.channel.parts.items()
+                )
+
+
+def test_nothing_is_kept_of_a_single_record():
+    """H(X) = 0: no share of it can be kept, and none is claimed."""
+    for record in compare(ChiSquareSet(Table([[1, 0], [0, 0]])), LEVELS):
+        assert (record["utility"], record["normalised"]) == (0, 0)
+
+
+# --- comparing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", ["sharp", "paper"])
+@settings(max_examples=15)
+@given(F=some.uncertainty_sets(max_s=3, max_u=3))
+def test_comparing_all_levels_at_once_is_designing_each(F, bounds):
+    records = compare(F, LEVELS, bounds=bounds)
+    wanted = list(itertools.product(NAMES, LEVELS))
+    assert [(record["protocol"], record["epsilon"]) for record in records] == wanted
+    for record in records:
+        p = design(F, record["epsilon"], record["protocol"], bounds=bounds)
+        assert record["utility"] == pytest.approx(p.utility, rel=0, abs=1e-12)
+        assert record["normalised"] == pytest.approx(p.normalised_utility, rel=0, abs=1e-9)
+
+
+F = ChiSquareSet(Table([[30, 10], [10, 50]]))
+
+
+def test_records():
+    (record,) = compare(F, 1, protocols=["grr"])
+    assert list(record) == ["protocol", "epsilon", "utility", "normalised", "seconds"]
+    assert type(record["epsilon"]) is float
+    assert record["seconds"] >= 0
+
+
+def test_levels_come_in_any_form():
+    wanted = [record["utility"] for record in compare(F, [0.5, 1.0])]
+    for form in ((0.5, 1), np.array([0.5, 1.0]), (x for x in (0.5, 1.0)), np.float32([0.5, 1])):
+        assert [record["utility"] for record in compare(F, form)] == wanted
+    for form in (1, 1.0, np.float64(1), np.int64(1), np.array(1.0)):
+        assert [record["utility"] for record in compare(F, form)] == wanted[1::2]
+
+
+def test_best_is_the_best():
+    for epsilon in LEVELS:
+        kept = {record["protocol"]: record["utility"] for record in compare(F, epsilon)}
+        p = design(F, epsilon)
+        assert p.name == max(kept, key=kept.get)
+        assert p.utility == pytest.approx(max(kept.values()), abs=1e-12)
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_one_sensitive_value_needs_no_protection(kind):
+    with pytest.raises(DataError, match="nothing to protect"):
+        kind(Table([[5, 3]]))
+
+
+WRONG_LEVELS = [
+    (0, "got 0"),
+    (-1.0, r"got -1\.0"),
+    (math.nan, "got nan"),
+    (math.inf, "got inf"),
+    (LARGEST_EPSILON + 1, "got 101"),
+    ("1", "number, got '1'"),
+    (True, "number, got True"),
+    (np.True_, "number, got np.True_"),
+    (None, "number, got None"),
+    (1j, "number, got 1j"),
+    (np.complex128(1), "number, got np.complex128"),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "message"), WRONG_LEVELS)
+def test_levels_that_are_none(epsilon, message):
+    for call in (lambda: design(F, epsilon), lambda: compare(F, [1.0, epsilon])):
+        with pytest.raises(ParameterError, match=message):
+            call()
+
+
+def test_no_level_at_all():
+    with pytest.raises(ParameterError, match="at least one epsilon"):
+        compare(F, [])
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.5, 2, math.nan])
+def test_significance_lies_between_0_and_1(alpha):
+    with pytest.raises(ParameterError, match=f"alpha between 0 and 1, got {alpha}"):
+        ChiSquareSet(F.table, alpha)
+
+
+def test_names_that_are_none():
+    with pytest.raises(ParameterError, match=r"among grr, ue, .*, got 'rappor'"):
+        design(F, 1.0, "rappor")
+    with pytest.raises(ParameterError, match="got 'rappor'"):
+        compare(F, 1.0, protocols=["grr", "rappor"])
+    with pytest.raises(ParameterError, match="'sharp' or 'paper', got 'tight'"):
+        design(F, 1.0, "ir", bounds="tight")
+    with pytest.raises(ParameterError, match=r"uncertainty set .*, got Table"):
+        design(F.table, 1.0)
+
+
+WRONG_PARAMETERS = [
+    ("ir", {"epsilon_2": 1.5}, r"epsilon_2 between 0 and 1, got 1\.5"),
+    ("grr-cr", {"epsilon_2": -0.1}, r"epsilon_2 between 0 and 1, got -0\.1"),
+    ("ir", {"epsilon_2": math.nan}, "got nan"),
+    ("ir", {"epsilon_2": "half"}, "a number for epsilon_2, got 'half'"),
+    ("ir", {"kappa": 0.5}, "ir has no parameter 'kappa' to pin; it has: epsilon_2"),
+    ("srr", {"epsilon_2": 0.5}, "it has: none"),
+    ("best", {"epsilon_2": 0.5}, "a named protocol"),
+    ("ue-cr", {"epsilon_2": 1.01}, r"epsilon_2 between 0 and 1, got 1\.01"),
+    ("ue-cr", {"kappa": 0}, "kappa between 1e-09 and 1, got 0"),
+    ("ue-cr", {"kappa": 1.5}, r"kappa .*, got 1\.5"),
+    ("ue-cr", {"lambda": 0.5}, "kappa together with lambda"),
+    ("ue-cr", {"kappa": 0.5, "lambda": 0.6}, r"lambda between 1e-12 and 0\.5, got 0\.6"),
+    ("ue-cr", {"kappa": 0.9, "lambda": 0.1}, r"exceed it by a factor e\^3\.39"),
+    ("ue", {"kappa": 0.9, "lambda": 0.1}, r"exceed it by a factor e\^3\.39"),
+    ("ue", {"variant": "symmetric", "kappa": 0.5}, "a variant or kappa, got both"),
+    ("ue", {"variant": "best"}, "symmetric, optimised or transposed, got 'best'"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "message"), WRONG_PARAMETERS)
+def test_parameters_that_cannot_be_pinned(name, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        design(F, 1.0, name, parameters=parameters)
+
+
+def test_printed_bounds_of_ue_cr_leave_half_for_u():
+    """thm:uepriv asks for 2 ε_2 ≤ ε, the sharp bounds do not."""
+    with pytest.raises(ParameterError, match=r"epsilon_2 between 0 and 0\.5, got 0\.6"):
+        design(F, 1.0, "ue-cr", bounds="paper", parameters={"epsilon_2": 0.6})
+    assert design(F, 1.0, "ue-cr", parameters={"epsilon_2": 0.6}).parameters["epsilon_2"] == 0.6
+
+
+WRONG_DISTRIBUTIONS = [
+    ([0.5, 0.5], r"shape \(2, 2\), got shape \(2,\)"),
+    (np.full((2, 3), 1 / 6), r"got shape \(2, 3\)"),
+    ([[0.5, 0.5], [math.nan, 0]], r"got nan at \(1, 0\)"),
+    ([[0.5, 0.6], [-0.1, 0]], r"got -0\.1 at \(1, 0\)"),
+    ([[math.inf, 0], [0, 0]], r"got inf at \(0, 0\)"),
+    (np.full((2, 2), 0.3), r"sum to 1, got the sum 1\.2"),
+]
+
+
+@pytest.mark.parametrize(("p_su", "message"), WRONG_DISTRIBUTIONS)
+def test_distributions_that_are_none(p_su, message):
+    calls = (
+        lambda: mutual_information(p_su, np.full((2, 2, 2), 0.5)),
+        lambda: design(F, 1.0, "ue-cr").mutual_information(p_su),
+        lambda: F.contains(p_su),
+    )
+    for call in calls:
+        with pytest.raises(DataError, match=message):
+            call()
+
+
+WRONG_MATRICES = [
+    (np.full((2, 2), 0.5), r"got shape \(2, 2\)"),
+    (np.full((2, 2, 2), 0.6), r"0\.6|1\.2"),
+    (np.full((2, 2, 2), np.nan), "nan"),
+    (np.stack([np.full((2, 2), 1.5), np.full((2, 2), -0.5)], axis=2), r"1\.5"),
+]
+
+
+@pytest.mark.parametrize(("Q", "message"), WRONG_MATRICES)
+def test_matrices_that_are_no_channel(Q, message):
+    for call in (lambda: mutual_information(np.full((2, 2), 0.25), Q), lambda: DenseChannel(Q)):
+        with pytest.raises(DataError, match=message):
+            call()

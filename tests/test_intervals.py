@@ -1,0 +1,80 @@
+"""The two checkers, one in integers and one in interval arithmetic, agree on every document."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import test_proof as made
+from rldp import intervals
+from rldp.errors import MissingExtraError
+from rldp.intervals import check_with_intervals
+from rldp.proof import ProofError, check
+
+pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")
+
+
+def accepts(checker, document) -> bool:
+    try:
+        checker(document)
+    except ProofError:
+        return False
+    return True
+
+
+@made.cases
+@pytest.mark.parametrize("factor", [0.8, 1 - 1e-7, 1 + 1e-7, 1.2])
+def test_both_draw_the_line_at_the_worst_case(kind, set_kind, counts, factor):
+    maker, parts, worst = made.example(kind, set_kind, counts)
+    document = maker.document(kind, parts, worst * factor)
+    assert accepts(check_with_intervals, document) == accepts(check, document) == (factor > 1)
+
+
+@pytest.mark.parametrize("flaw", made.refused_documents())
+def test_flawed_documents_are_refused(flaw):
+    with pytest.raises(ProofError) as refusal:
+        check_with_intervals(made.refused_documents()[flaw])
+    assert "\n" not in str(refusal.value)
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(["dense", "independent", "choice", "unary"]),
+    st.sampled_from(sorted(made.COUNTS)),
+    st.floats(0.9, 1.3),
+    st.integers(0, 2**32 - 1).map(np.random.default_rng),
+)
+def test_both_agree_on_spoiled_certificates(kind, counts, factor, rng):
+    maker, parts, worst = made.example(kind, "chi-square", counts)
+    document = maker.document(kind, parts, worst * factor)
+    made.spoil(document["certificate"], rng)
+    assert accepts(check_with_intervals, document) == accepts(check, document)
+
+
+@settings(max_examples=600)
+@given(made.mutants())
+def test_both_agree_on_mutated_documents(document):
+    assert accepts(check_with_intervals, document) == accepts(check, document)
+
+
+@given(made.json_values)
+def test_anything_is_refused(document):
+    with pytest.raises(ProofError):
+        check_with_intervals(document)
+
+
+def test_quantiles_to_twelve_digits():
+    """The χ² tail is a second implementation, too."""
+    document = made.valid("choice", room=0.5)
+    x = made.Fraction(document["certificate"]["quantile"])
+    for factor, is_enough in ((1, True), (1 - made.Fraction(1, 10**11), False)):
+        document["certificate"]["quantile"] = str(x * factor)
+        assert accepts(check_with_intervals, document) == accepts(check, document) == is_enough
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(intervals, "flint", None)
+    with pytest.raises(MissingExtraError, match=r"rldp\[intervals\]"):
+        check_with_intervals(made.valid("dense"))
