@@ -1,14 +1,21 @@
-"""Hypothesis strategies: tables with all their awkward corners, distributions, levels, channels."""
+"""Hypothesis strategies: tables with all their awkward corners, distributions, levels, channels.
+
+And `ideal`, the design of a protocol before it is rounded to integers, of which the laws speak.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from rldp import (
     AllDistributions,
+    Channel,
     ChiSquareSet,
     ChoiceChannel,
     DenseChannel,
@@ -16,7 +23,9 @@ from rldp import (
     KnownDistribution,
     Table,
     UnaryChannel,
+    UncertaintySet,
 )
+from rldp.protocols.catalogue import FAMILIES
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -98,3 +107,33 @@ def channels(draw, kinds=("dense", "independent", "choice", "unary", "cells")):
     blocks = n_s if kind == "unary" else n_s * n_u
     n_z = 2 if kind == "cells" else n_z + 1
     return UnaryChannel(rows(rng, n_s, n_u, n_z), rows(rng, blocks, n_z))
+
+
+@dataclass(frozen=True)
+class Ideal:
+    """A designed protocol in real numbers."""
+
+    name: str
+    epsilon: float
+    uncertainty: UncertaintySet
+    parameters: Mapping[str, Any]
+    channel: Channel
+
+    @property
+    def table(self) -> Table:
+        return self.uncertainty.table
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return self.channel.matrix
+
+    @property
+    def utility(self) -> float:
+        return self.channel.mutual_information(self.table.p_su)
+
+
+def ideal(F, epsilon: float, name: str, *, bounds: str = "sharp", parameters=None) -> Ideal:
+    """The optimum of a family, some of its parameters pinned."""
+    optimum = FAMILIES[name].optimum(F, np.array([epsilon]), bounds, parameters or {})
+    chosen = {key: values[0].tolist() for key, values in optimum.items()}
+    return Ideal(name, epsilon, F, chosen, FAMILIES[name].channel(F, epsilon, chosen))

@@ -11,7 +11,7 @@ import test_proof as made
 from rldp import intervals
 from rldp.errors import MissingExtraError
 from rldp.intervals import check_with_intervals
-from rldp.proof import ProofError, check
+from rldp.proof import _PI, ProofError, check
 
 pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")
 
@@ -53,7 +53,7 @@ def test_both_agree_on_spoiled_certificates(kind, counts, factor, rng):
     assert accepts(check_with_intervals, document) == accepts(check, document)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(made.mutants())
 def test_both_agree_on_mutated_documents(document):
     assert accepts(check_with_intervals, document) == accepts(check, document)
@@ -72,6 +72,13 @@ def test_quantiles_to_twelve_digits():
     for factor, is_enough in ((1, True), (1 - made.Fraction(1, 10**11), False)):
         document["certificate"]["quantile"] = str(x * factor)
         assert accepts(check_with_intervals, document) == accepts(check, document) == is_enough
+
+
+def test_the_quoted_digits_of_pi_bound_it_from_above():
+    with intervals.flint.ctx.workprec(500):
+        excess = intervals.flint.arb(_PI.numerator) / _PI.denominator - intervals.flint.arb.pi()
+        assert excess > 0
+        assert excess < intervals.flint.arb(10) ** -99
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):

@@ -21,7 +21,6 @@ from rldp import (
     TooLargeError,
     UnaryChannel,
     compare,
-    design,
     entropy,
     mutual_information,
 )
@@ -43,7 +42,7 @@ def near(value, reference):
 def test_channels_are_the_listings_of_the_paper(F, epsilon, bounds):
     """The matrix of each protocol equals its listing, built literally."""
     for name in NAMES:
-        p = design(F, epsilon, name, bounds=bounds)
+        p = some.ideal(F, epsilon, name, bounds=bounds)
         can_occur = F.conditional_bounds[1] > 0  # other cells may send anything
         assert near(p.matrix[can_occur], brute.matrix_of(p)[can_occur]), name
         assert near(p.matrix.sum(axis=2), np.ones(p.matrix.shape[:2])), name
@@ -144,9 +143,9 @@ def theorem(p, P) -> float:
 @settings(max_examples=40)
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons, st.sampled_from(["sharp", "paper"]))
 def test_utility_theorems(F, epsilon, bounds):
-    """thm:iruti, thm:grrcruti, thm:ueuti at P̂: theorem = family = protocol = matrix."""
+    """thm:iruti, thm:grrcruti, thm:ueuti at P̂: theorem = channel = matrix = comparison."""
     for name in ("ir", "grr-cr", "ue-cr"):
-        p = design(F, epsilon, name, bounds=bounds)
+        p = some.ideal(F, epsilon, name, bounds=bounds)
         kept = theorem(p, F.table.p_su)
         assert near(p.utility, kept), name
         assert near(mutual_information(F.table.p_su, p.matrix), kept), name
@@ -155,18 +154,20 @@ def test_utility_theorems(F, epsilon, bounds):
 
 @given(some.tables(max_s=3, max_u=3), some.epsilons, some.seeds)
 def test_thm_iruti_holds_at_any_distribution(table, epsilon, rng):
-    p = design(ChiSquareSet(table), epsilon, "ir")
+    p = some.ideal(ChiSquareSet(table), epsilon, "ir")
     P = rng.dirichlet(np.ones(table.p_su.size)).reshape(table.p_su.shape)
-    assert near(p.mutual_information(P), theorem(p, P))
+    assert near(p.channel.mutual_information(P), theorem(p, P))
 
 
 @pytest.mark.parametrize("name", ["grr-cr", "ue-cr"])
 def test_the_theorems_on_conditional_reporting_hold_at_the_estimate_only(name):
     """Elsewhere made-up and true U differ, which tells of S; the channel's own value is right."""
-    p = design(ChiSquareSet(Table([[60, 40], [30, 70]])), 2.0, name, parameters={"epsilon_2": 0.5})
+    p = some.ideal(
+        ChiSquareSet(Table([[60, 40], [30, 70]])), 2.0, name, parameters={"epsilon_2": 0.5}
+    )
     P = np.array([[0.1, 0.4], [0.4, 0.1]])
-    assert abs(theorem(p, P) - p.mutual_information(P)) > 1e-3
-    assert near(p.mutual_information(P), brute.mutual_information(P, p.matrix))
+    assert abs(theorem(p, P) - p.channel.mutual_information(P)) > 1e-3
+    assert near(p.channel.mutual_information(P), brute.mutual_information(P, p.matrix))
 
 
 # --- sums of many independent variables ----------------------------------------------------------

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import brute
 import strategies as some
-from rldp import AllDistributions, ChiSquareSet, Table, design
+from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.optimise.search import maximise
 from rldp.protocols import grr_cr, ir
 from rldp.protocols.budget import conditional_odds, delta_2, delta_s
@@ -68,13 +68,13 @@ def largest_possible(F, name: str, bounds: str, epsilon: float, found: float, ga
 def test_splits_are_globally_optimal(table, alpha, epsilon, bounds, name):
     """Certified by monotonicity: no split whatever keeps 1e-6 nats more than the one found."""
     F = ChiSquareSet(table, alpha)
-    found = design(F, epsilon, name, bounds=bounds).utility
+    found = some.ideal(F, epsilon, name, bounds=bounds).utility
     assert largest_possible(F, name, bounds, epsilon, found, 1e-6) <= found + 1e-6
 
 
 def test_the_certificate_refuses_a_local_maximum():
     F = ChiSquareSet(Table([[65, 6115], [37, 6556]]))
-    found = design(F, 0.309, "grr-cr", bounds="paper", parameters={"epsilon_2": 0.309}).utility
+    found = some.ideal(F, 0.309, "grr-cr", bounds="paper", parameters={"epsilon_2": 0.309}).utility
     assert largest_possible(F, "grr-cr", "paper", 0.309, found, 1e-6) > found + 1e-3
 
 
@@ -82,7 +82,7 @@ def test_the_certificate_refuses_a_local_maximum():
 @settings(max_examples=25)
 @given(F=some.uncertainty_sets(), epsilon=some.epsilons, bounds=bounds_of_both_kinds)
 def test_no_split_of_a_fine_grid_is_better(F, epsilon, bounds, name):
-    found = design(F, epsilon, name, bounds=bounds).utility
+    found = some.ideal(F, epsilon, name, bounds=bounds).utility
     assert curve(F, name, bounds, epsilon, 20_001)[1].max() <= found + 1e-9
 
 
@@ -115,7 +115,7 @@ def test_curves_with_several_local_maxima(name, bounds, peaks, epsilon, place, c
     y = curve(F, name, bounds, epsilon, 20_001)[1]
     padded = np.concatenate([[-np.inf], y, [-np.inf]])
     assert np.sum((y > padded[:-2] + 1e-13) & (y > padded[2:] + 1e-13)) == peaks
-    p = design(F, epsilon, name, bounds=bounds)
+    p = some.ideal(F, epsilon, name, bounds=bounds)
     assert p.parameters["epsilon_2"] / epsilon == pytest.approx(place, abs=1e-3)
     assert y.max() - 1e-12 <= p.utility <= y.max() + 1e-5
 
@@ -129,7 +129,7 @@ def test_a_local_search_is_not_enough():
             return -float(kept(F, name, bounds, epsilon - x, x, 2 * epsilon - x))
 
         local = -minimize_scalar(loss, bounds=(0, epsilon), method="bounded").fun
-        misses += local < design(F, epsilon, name, bounds=bounds).utility - 1e-4
+        misses += local < some.ideal(F, epsilon, name, bounds=bounds).utility - 1e-4
     assert misses >= 3
 
 
@@ -138,7 +138,7 @@ def test_all_budget_may_belong_on_either_part():
     on_s = ChiSquareSet(Table([[9, 0, 3], [4, 7, 1], [4, 12, 4], [1, 82, 1]]))
     on_u = ChiSquareSet(Table([[6, 7, 4], [3, 0, 1], [25, 28, 32], [0, 20, 9], [7, 1, 0]]))
     for epsilon, F, spent in ((0.9, on_s, 0.0), (0.62, on_u, 0.62)):
-        p = design(F, epsilon, "grr-cr", bounds="paper")
+        p = some.ideal(F, epsilon, "grr-cr", bounds="paper")
         assert p.parameters["epsilon_2"] == spent
 
 
@@ -164,7 +164,7 @@ def test_no_pair_of_a_grid_is_better_in_ue_cr(F, epsilon, bounds):
     logits = np.linspace(-7, 17, 401)
     kappa, lam = expit(logits), expit(logits - (epsilon - epsilon_2)[:, None])
     grid = on_subsets(F.table.p_s, kappa, lam) + kappa * on_u[:, None]
-    found = design(F, epsilon, "ue-cr", bounds=bounds).utility
+    found = some.ideal(F, epsilon, "ue-cr", bounds=bounds).utility
     assert max(grid.max(), on_u.max()) <= found + 1e-9
 
 
@@ -174,10 +174,10 @@ def test_the_corner_of_ue_cr_is_found_for_many_values_too():
     counts = rng.multinomial(30_000, rng.dirichlet(np.full(84, 0.5))).reshape(42, 2)
     F = ChiSquareSet(Table(counts))
     at_corner, beside = (
-        design(F, 1.0, "ue-cr", parameters={"kappa": kappa}).utility for kappa in (1.0, 0.995)
+        some.ideal(F, 1.0, "ue-cr", parameters={"kappa": kappa}).utility for kappa in (1.0, 0.995)
     )
     assert beside < at_corner - 1e-4
-    assert design(F, 1.0, "ue-cr").utility >= at_corner - 1e-9
+    assert some.ideal(F, 1.0, "ue-cr").utility >= at_corner - 1e-9
 
 
 # --- the search itself -------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_srr_is_optimal_for_large_epsilon_and_not_for_small(counts):
         best, Q = best_mixture(F.table.p_su, rays(F.table.n_s, F.table.n_u, epsilon))
         assert brute.audit_all(Q) <= epsilon + 1e-9
         assert brute.mutual_information(F.table.p_su, Q) == pytest.approx(best, abs=1e-9)
-        srr = design(F, epsilon, "srr").utility
+        srr = some.ideal(F, epsilon, "srr").utility
         assert srr <= best + 1e-9
         assert (srr >= best - 1e-9) == is_optimal
 
@@ -298,7 +298,7 @@ def test_srr_stays_suboptimal_beside_an_empty_cell(counts):
         best, Q = best_mixture(F.table.p_su, rays(F.table.n_s, F.table.n_u, epsilon))
         assert brute.audit_all(Q) <= epsilon + 1e-9
         assert brute.mutual_information(F.table.p_su, Q) == pytest.approx(best, abs=1e-9)
-        assert best > design(F, epsilon, "srr").utility + 1e-7
+        assert best > some.ideal(F, epsilon, "srr").utility + 1e-7
 
 
 def coefficients(a: int, a_2: int, E: float, *, printed: bool) -> tuple[float, float, float]:

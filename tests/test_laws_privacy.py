@@ -63,7 +63,7 @@ def test_audits_bound_every_distribution_of_the_set(table, alpha, rng):
 def test_every_protocol_is_private_over_its_set(F, epsilon, bounds):
     """lem:sgrr, thm:irpriv, thm:grrcrpriv, thm:uepriv and their sharp forms: worst case ≤ ε."""
     for name in NAMES:
-        p = design(F, epsilon, name, bounds=bounds)
+        p = some.ideal(F, epsilon, name, bounds=bounds)
         assert brute.audit_of(p) <= epsilon + 1e-9, name
 
 
@@ -74,7 +74,15 @@ def test_no_probability_rounds_to_zero(kind, epsilon, bounds):
     """At large ε too: an output with e^{-ε} rounded to 0 would identify its s."""
     for counts in ([[3, 4], [5, 6]], [[300, 0, 1], [500, 600, 2], [0, 0, 0]]):
         for name in NAMES:
-            p = design(kind(Table(counts)), epsilon, name, bounds=bounds)
+            p = some.ideal(kind(Table(counts)), epsilon, name, bounds=bounds)
+            assert brute.audit_of(p) <= epsilon + 1e-9, name
+
+
+@pytest.mark.parametrize("kind", [ChiSquareSet, AllDistributions, KnownDistribution])
+def test_rounding_to_integers_keeps_the_promise(kind):
+    for counts in ([[3, 4], [5, 6]], [[300, 0], [500, 600], [0, 0]]):
+        for name, epsilon in itertools.product(NAMES, (0.01, 1.0, 20.0)):
+            p = design(kind(Table(counts)), epsilon, name)
             assert brute.audit_of(p) <= epsilon + 1e-9, name
 
 
@@ -84,14 +92,14 @@ def test_joint_set_leaks_no_more_than_its_product(table, alpha, epsilon):
     """F ⊂ F', so that the audit over F is at most that over F', for every protocol."""
     F = ChiSquareSet(table, alpha)
     for name in ("srr", "ir", "grr-cr", "ue-cr"):
-        p = design(F, epsilon, name)
+        p = some.ideal(F, epsilon, name)
         assert brute.audit_joint(p.matrix, table, F.radius) <= brute.audit_of(p) + 1e-9, name
 
 
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons)
 def test_sharp_bounds_keep_at_least_as_much(F, epsilon):
     for name in ("ir", "grr-cr", "ue-cr"):
-        sharp, paper = (design(F, epsilon, name, bounds=b).utility for b in ("sharp", "paper"))
+        sharp, paper = (some.ideal(F, epsilon, name, bounds=b).utility for b in ("sharp", "paper"))
         assert sharp >= paper - 1e-12, name
 
 
@@ -101,7 +109,7 @@ def test_sharp_bounds_keep_at_least_as_much(F, epsilon):
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1))
 def test_sharp_ir_spends_all_of_epsilon(F, epsilon, share):
     """Whenever noise on U is needed at all (δ_2 < ∞), its worst output costs exactly ε_2."""
-    p = design(F, epsilon, "ir", parameters={"epsilon_2": share * epsilon})
+    p = some.ideal(F, epsilon, "ir", parameters={"epsilon_2": share * epsilon})
     assume(math.isfinite(p.parameters["delta_2"]))
     assert brute.audit_of(p) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
 
@@ -109,7 +117,7 @@ def test_sharp_ir_spends_all_of_epsilon(F, epsilon, share):
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1))
 def test_sharp_grr_cr_spends_all_of_epsilon(F, epsilon, share):
     """Whenever some s needs noise (δ_s < ∞): T/T̂ costs ε_1 + ε_2, or T̂/T costs (ε + ε_1) - ε_1."""
-    p = design(F, epsilon, "grr-cr", parameters={"epsilon_2": share * epsilon})
+    p = some.ideal(F, epsilon, "grr-cr", parameters={"epsilon_2": share * epsilon})
     assume(math.isfinite(min(p.parameters["delta_s"])))
     assert brute.audit_of(p) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
 
@@ -128,7 +136,7 @@ def excesses(p) -> tuple[np.ndarray, np.ndarray]:
 def test_sharp_ue_cr_spends_all_of_epsilon(F, epsilon, share, kappa):
     """κ < 1: once T_s/T̂_s reaches e^{ε_2} for some s, reporting s costs ε_1 + ε_2 = ε."""
     pinned = {"epsilon_2": share * epsilon, "kappa": kappa}
-    p = design(F, epsilon, "ue-cr", parameters=pinned)
+    p = some.ideal(F, epsilon, "ue-cr", parameters=pinned)
     up, _ = excesses(p)
     assume(up.max() == pytest.approx(share * epsilon, rel=1e-9, abs=1e-12))
     assert brute.audit_of(p) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
@@ -138,7 +146,7 @@ def test_sharp_ue_cr_spends_all_of_epsilon(F, epsilon, share, kappa):
 def test_sharp_ue_cr_at_its_corner(table, alpha, epsilon, share):
     """κ = λ = 1: all s are reported, and two of them leak max_{s≠s'} up_s + down_{s'} ≤ ε."""
     pinned = {"epsilon_2": share * epsilon, "kappa": 1.0}
-    p = design(ChiSquareSet(table, alpha), epsilon, "ue-cr", parameters=pinned)
+    p = some.ideal(ChiSquareSet(table, alpha), epsilon, "ue-cr", parameters=pinned)
     up, down = excesses(p)
     leak = max(up[s] + down[s2] for s, s2 in itertools.permutations(range(table.n_s), 2))
     assert leak <= epsilon + 1e-9
@@ -148,7 +156,7 @@ def test_sharp_ue_cr_at_its_corner(table, alpha, epsilon, share):
 def test_sharp_ue_cr_can_spend_all_of_epsilon_at_its_corner():
     """One s reaches e^{ε_2} upwards while another reaches e^{ε - ε_2} downwards."""
     F = ChiSquareSet(Table([[2, 98], [60, 40]]))
-    p = design(F, 0.5, "ue-cr", parameters={"epsilon_2": 0.3, "kappa": 1.0})
+    p = some.ideal(F, 0.5, "ue-cr", parameters={"epsilon_2": 0.3, "kappa": 1.0})
     up, down = excesses(p)
     assert (up.argmax(), down.argmax()) == (0, 1)
     assert (up[0], down[1]) == pytest.approx((0.3, 0.2))
@@ -164,7 +172,7 @@ def test_the_audit_sees_five_percent_too_much(name):
     F = ChiSquareSet(Table([[300, 200, 50], [60, 90, 300]]))
     pinned = {"epsilon_2": 0.2} | ({"kappa": 0.8} if name == "ue-cr" else {})
     sharp, paper = (
-        brute.audit_of(design(F, 1.05, name, bounds=bounds, parameters=pinned))
+        brute.audit_of(some.ideal(F, 1.05, name, bounds=bounds, parameters=pinned))
         for bounds in ("sharp", "paper")
     )
     assert sharp == pytest.approx(1.05, rel=1e-6)
@@ -174,7 +182,7 @@ def test_the_audit_sees_five_percent_too_much(name):
 @pytest.mark.parametrize("name", ["grr", "srr", "ue"])
 def test_a_guarantee_for_all_distributions_breaks_with_larger_odds(name):
     F = AllDistributions(Table([[3, 4], [5, 6]]))
-    assert brute.audit_of(design(F, 1.05, name)) > 1.04
+    assert brute.audit_of(some.ideal(F, 1.05, name)) > 1.04
 
 
 @given(some.tables(), some.alphas, levels)
@@ -196,7 +204,7 @@ def test_how_much_that_slip_would_waste():
 @given(some.tables(max_s=3, max_u=3), some.epsilons)
 def test_srr_spends_epsilon_between_and_twice_that_within(table, epsilon):
     """lem:sgrr: exactly ε over all distributions; within one s the odds reach e^{2ε}."""
-    Q = design(AllDistributions(table), epsilon, "srr").matrix
+    Q = some.ideal(AllDistributions(table), epsilon, "srr").matrix
     assert brute.audit_all(Q) == pytest.approx(epsilon, rel=1e-12)
     within = 2 * epsilon if table.n_u > 1 else epsilon
     assert brute.audit_ldp(Q) == pytest.approx(within, rel=1e-12)
@@ -204,7 +212,7 @@ def test_srr_spends_epsilon_between_and_twice_that_within(table, epsilon):
 
 @given(some.tables(max_s=3, max_u=3), some.epsilons)
 def test_grr_spends_epsilon_everywhere(table, epsilon):
-    Q = design(AllDistributions(table), epsilon, "grr").matrix
+    Q = some.ideal(AllDistributions(table), epsilon, "grr").matrix
     assert brute.audit_ldp(Q) == pytest.approx(epsilon, rel=1e-12)
     assert brute.audit_all(Q) == pytest.approx(epsilon, rel=1e-12)
 
@@ -214,7 +222,7 @@ def test_grr_spends_epsilon_everywhere(table, epsilon):
 @given(table=some.tables(max_s=3, max_u=2), epsilon=some.epsilons)
 def test_popular_unary_encodings_spend_epsilon(table, epsilon, variant):
     """The three popular choices of (κ, λ) are ε-LDP with equality."""
-    p = design(AllDistributions(table), epsilon, "ue", parameters={"variant": variant})
+    p = some.ideal(AllDistributions(table), epsilon, "ue", parameters={"variant": variant})
     assert brute.audit_ldp(p.matrix) == pytest.approx(epsilon, rel=1e-9)
     kappa, lam = {
         "symmetric": (1 / (1 + math.exp(-epsilon / 2)), 1 / (math.exp(epsilon / 2) + 1)),
@@ -259,6 +267,6 @@ def test_reports_of_one_person_do_not_compose():
 
 def test_an_attacker_who_knows_u_is_outside_the_guarantee():
     """Known P with independent S and U: U is sent as it is, which is no plain LDP at all."""
-    p = design(KnownDistribution(Table([[1, 1], [1, 1]])), 0.5, "ir")
+    p = some.ideal(KnownDistribution(Table([[1, 1], [1, 1]])), 0.5, "ir")
     assert brute.audit_of(p) <= 0.5 + 1e-9
     assert brute.audit_ldp(p.matrix) == math.inf

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import brute
-from rldp import ChiSquareSet, Table, compare, design
+import strategies as some
+from rldp import ChiSquareSet, Table, compare
 from rldp.chi_square import l1_distances
 
 CLOSED_FORMS = ("grr", "srr", "ir", "grr-cr", "ue-cr")
@@ -65,7 +66,7 @@ def test_utility_at_given_parameters(case):
     assert len(case["fixed_params"]) == 11
     for text, utility in case["fixed_params"].items():
         protocol, parameters = pinned(text, epsilon)
-        p = design(F, epsilon, protocol, bounds="paper", parameters=parameters)
+        p = some.ideal(F, epsilon, protocol, bounds="paper", parameters=parameters)
         assert close(p.utility, utility), text
         assert parameters.items() <= p.parameters.items()
 
@@ -94,7 +95,7 @@ def reference_matrix(F, case, name):
         return np.array(reference["Q"]).T.reshape(case["a1"], case["a2"], -1)
     names = {"eps2": "epsilon_2", "kappa": "kappa"}
     parameters = {names[key]: reference[key] for key in names if key in reference}
-    return design(F, case["eps"], name, bounds="paper", parameters=parameters).matrix
+    return some.ideal(F, case["eps"], name, bounds="paper", parameters=parameters).matrix
 
 
 @small_case
@@ -124,7 +125,7 @@ def test_audits(case):
 def test_our_own_optima_spend_no_more_than_epsilon(case):
     F = uncertainty(case)
     for name in CLOSED_FORMS:
-        p = design(F, case["eps"], name, bounds="paper")
+        p = some.ideal(F, case["eps"], name, bounds="paper")
         assert brute.audit_of(p) <= case["eps"] + 1e-9, name
 
 

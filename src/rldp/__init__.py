@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         IndependentChannel,
         UnaryChannel,
     )
+    from rldp.disclosure import Risk, risk
     from rldp.errors import (
         CertificateError,
         DataError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         TooLargeError,
     )
     from rldp.information import entropy, mutual_information
+    from rldp.matrices import read_matrix
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
@@ -60,6 +62,7 @@ __all__ = [
     "ParameterError",
     "PublicProtocol",
     "ReleaseProtocol",
+    "Risk",
     "RldpError",
     "Schema",
     "Table",
@@ -73,13 +76,16 @@ __all__ = [
     "entropy",
     "load",
     "mutual_information",
+    "read_matrix",
     "read_table",
+    "risk",
     "verify",
 ]
 
 _HOMES = {
     "auditing": ("Audit", "audit"),
     "channel": ("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "UnaryChannel"),
+    "disclosure": ("Risk", "risk"),
     "errors": (
         "CertificateError",
         "DataError",
@@ -90,6 +96,7 @@ _HOMES = {
         "TooLargeError",
     ),
     "information": ("entropy", "mutual_information"),
+    "matrices": ("read_matrix",),
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Array = NDArray[np.float64]
 
 _STEPS = 60  # of Newton at most; a handful is usual
-_HALVINGS = 27  # the optimum is flat: half the digits of the split give all of the ratio
 
 
 class Extremum(NamedTuple):
@@ -54,7 +54,9 @@ def maximiser(T: Array, p: Array, k: float) -> Array:
     """A distribution in the ball that attains the largest mean of one vector T."""
     if not np.isfinite(k):
         return np.asarray(np.eye(p.size)[T.argmax()])
-    gap = T.max() - T + largest_mean(T, p, np.asarray(k)).distance
+    gap = T.max() - T
+    gap = gap / (gap.max() or 1.0)
+    gap += largest_mean(-gap, p, np.asarray(k)).distance
     at_top = gap == 0
     if not at_top.any():
         R = p / np.sqrt(gap)
@@ -72,6 +74,7 @@ def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
     """x = η - max T with S Z = k²."""
     A = np.where(np.isfinite(k), k, 1.0) ** 2
     D = gap.max(axis=-1)
+    gap = gap / np.where(D > 0, D, 1.0)[..., None]  # so that no size of T under- or overflows
     at_top = gap == 0
     mass = np.where(at_top, p, 0.0).sum(axis=-1)
     below = np.where(at_top, 0.0, p)
@@ -79,11 +82,11 @@ def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
     S_0, Z_0 = (below * root).sum(axis=-1), (below / root).sum(axis=-1)
     # no x is needed where the top is empty and the rest already reaches k², or nothing varies
     is_zero = (mass == 0) & (S_0 * Z_0 <= A) | (S_0 == 0) | (D == 0) | ~np.isfinite(k)
-    D, A_1 = np.where(is_zero, 1.0, D), np.where(is_zero, 2.0, np.maximum(A, 1 + 1e-15))
-    # S Z ≤ (r+1)²/4r with r² = 1 + D/x (Kantorovich), and S Z ≥ mass · S_0/√x
+    A_1 = np.where(is_zero, 2.0, np.maximum(A, 1 + 1e-15))
+    # S Z ≤ (r+1)²/4r with r² = 1 + 1/x (Kantorovich), and S Z ≥ mass · S_0/√x
     r = 2 * A_1 - 1 + 2 * np.sqrt(A_1 * (A_1 - 1))
-    high = D / ((r - 1) * (r + 1))
-    low = np.where(mass > 0, (mass * S_0 / A_1) ** 2, 1e-30 * D)
+    high = 1 / ((r - 1) * (r + 1))
+    low = np.where(mass > 0, (mass * S_0 / A_1) ** 2, 1e-30)
     low = np.log(np.maximum(np.minimum(low, high), 1e-200))  # where a³ does not underflow yet
     high = np.log(high)
     log_x = high
@@ -103,7 +106,7 @@ def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
         log_x = np.where(is_there, new, halved)
         if is_there.all():
             break
-    return np.where(is_zero, 0.0, np.exp(log_x))
+    return np.where(is_zero, 0.0, D * np.exp(log_x))
 
 
 class Split(NamedTuple):
@@ -135,19 +138,31 @@ def worst_split(
 
     The worst way has the largest R_1·T_1 / R_2·T_2 or, where a `ratio` is given, the largest
     R_1·T_1 - ratio · R_2·T_2. The larger mean is concave and the smaller convex in β, so either has
-    one peak: the sign of its derivative is halved upon.
+    one peak, where gain and loss of a shift of budget agree. Both means change with the root of
+    their budgets at first, so log(gain/loss) is nearly -log(β_1/β_2)/2 and secants find its zero.
     """
-    low, high = np.zeros(weight_1.shape), np.full(weight_1.shape, np.pi / 2)
-    for _ in range(_HALVINGS):
-        # an angle, because both means change with the root of their budgets at first
-        angle = (low + high) / 2
-        first, second = budget * np.sin(angle) ** 2, budget * np.cos(angle) ** 2
+    low, high = np.full(weight_1.shape, -40.0), np.full(weight_1.shape, 40.0)
+    x, old_x, old_y = np.zeros(weight_1.shape), np.zeros(weight_1.shape), np.zeros(weight_1.shape)
+    for step in range(_STEPS):
+        first = budget * expit(x)  # x = log(β_1/β_2)
         top = largest_mean(T_1, p_1, 1 + first / weight_1)
-        bottom = smallest_mean(T_2, p_2, 1 + second / weight_2)
+        bottom = smallest_mean(T_2, p_2, 1 + budget * expit(-x) / weight_2)
         gain, loss = top.slope / weight_1, -bottom.slope / weight_2
         if ratio is None:
             gain, loss = gain * bottom.value, loss * top.value
         else:
             loss = loss * ratio
-        low, high = np.where(gain > loss, angle, low), np.where(gain > loss, high, angle)
+        y = np.log(np.maximum(gain, 1e-300)) - np.log(np.maximum(loss, 1e-300))
+        low, high = np.where(y > 0, x, low), np.where(y > 0, high, x)
+        slope = np.full(y.shape, -0.5)
+        if step:
+            np.divide(y - old_y, x - old_x, out=slope, where=x != old_x)
+        new = x - y / np.where(slope < -1e-6, slope, -1e-6)
+        # half of the digits of the split give all of the ratio, which is flat at its peak
+        is_there = (np.abs(new - x) < 1e-7) | (high - low < 1e-7) | (gain + loss == 0)
+        if is_there.all():
+            break
+        old_x, old_y = x, y
+        is_inside = (new > low) & (new < high) & (step % 4 < 3)  # halving now and then
+        x = np.where(is_there, x, np.where(is_inside, new, (low + high) / 2))
     return Split(first, top, bottom)

@@ -33,7 +33,8 @@ Array = NDArray[np.float64]
 Document = dict[str, Any]
 
 BITS = 62
-_PULLS = (0.0, *(2.0**-e for e in range(50, 19, -6)))
+_PULLS = tuple(2.0**-e for e in range(44, 19, -6))
+_TIGHT = 1e-13  # log-ratios this close to ε do not survive rounding
 _NEAR = 1e-9  # log-ratios this close to ε count as tight
 
 
@@ -50,7 +51,8 @@ class Certified(NamedTuple):
 def certified(channel: Channel, F: UncertaintySet, epsilon: float, bits: int = BITS) -> Certified:
     """Round a channel to an integer table that is provably (ε, F)-RLDP."""
     refusal = ""
-    for t in _PULLS:
+    is_tight = pairs(channel.contests(), F).log_ratio.max(initial=0.0) > epsilon - _TIGHT
+    for t in _PULLS if is_tight else (0.0, *_PULLS):
         integers = (channel.pulled_in(t) if t else channel).rounded(bits)
         exact = type(channel)(**{name: N / 2.0**bits for name, N in integers.items()})
         certificate = _certificate(exact, integers, F, epsilon, bits)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.channel import Contests
+from rldp.channel import ANYONE, Contests
 from rldp.uncertainty import UncertaintySet, log_ratio
 
 Array = NDArray[np.float64]
@@ -34,6 +34,31 @@ class WorstPair(NamedTuple):
     log_ratio: float
 
 
+class Extremes(NamedTuple):
+    """Smallest and largest chances, up to one factor for each group, of shape (groups, n_s)."""
+
+    low: Array
+    high: Array
+
+
+def extremes(contests: Contests, F: UncertaintySet) -> Extremes:
+    """How small and how large the entries of each s can be where each conditional varies apart."""
+    group, s = contests.group, contests.s
+    shape = int(group.max()) + 1, F.table.n_s
+    low, high = _mean_range(contests, F)
+    named, anyone = np.flatnonzero(s != ANYONE), np.flatnonzero(s == ANYONE)
+    lowest, highest = np.full(shape, np.inf), np.full(shape, -np.inf)
+    np.minimum.at(lowest, (group[named], s[named]), low[named])
+    np.maximum.at(highest, (group[named], s[named]), high[named])
+    is_absent = np.ones(shape, bool)
+    is_absent[group[named], s[named]] = False
+    for whole, part in ((lowest, low), (highest, high)):
+        of_anyone = np.zeros(shape[0])
+        of_anyone[group[anyone]] = part[anyone]
+        np.copyto(whole, of_anyone[:, None], where=is_absent)
+    return Extremes(np.maximum(lowest, 0.0), highest)
+
+
 def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
     """All pairs that privacy compares and that can be the worst over F."""
     n_groups = int(contests.group.max()) + 1
@@ -41,13 +66,12 @@ def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
     if firsts.size * firsts.shape[1] > _MOST_PAIRS and n_groups == 1:
         firsts, seconds = (kept[None] for kept in _not_outdone(contests, F))
     first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
-    differ = contests.s[first] != contests.s[second]
-    first, second = first[differ], second[differ]
     low, high = _mean_range(contests, F)
+    # what never occurs under the first s accuses nobody
+    counts = (contests.s[first] != contests.s[second]) & (high[first] > 0)
+    first, second = first[counts], second[counts]
     ratio = log_ratio(high[first], low[second])
-    return Pairs(
-        first, second, np.where(high[first] > 0, ratio + _factors(contests, first, second), 0.0)
-    )
+    return Pairs(first, second, ratio + _factors(contests, first, second))
 
 
 def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair:
@@ -55,12 +79,12 @@ def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair
     worst, is_bounded = WorstPair(0, 0, -np.inf), False
     order = np.argsort(-apart.log_ratio, kind="stable")
     bound = apart.log_ratio[order]
+    T, s = np.where(np.isinf(contests.vectors), 0.0, contests.vectors), contests.s
     while order.size:
         chosen, order = order[:_AT_ONCE], order[_AT_ONCE:]
         first, second = apart.first[chosen], apart.second[chosen]
         ratio = apart.log_ratio[chosen].copy()
         is_open = np.isfinite(ratio)
-        T, s = contests.vectors, contests.s
         one, two = first[is_open], second[is_open]
         ratio[is_open] = F.worst_log_ratios(T[one], s[one], T[two], s[two])
         ratio[is_open] += _factors(contests, one, two)

@@ -16,14 +16,16 @@ _MOST_BYTES = 2**28
 def write_document(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
     """Write a document as JSON; a file of this name is replaced only once the new one is whole."""
     target = Path(path)
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    # one line for each entry: people find their way, and tables stay short
+    entries = (f"{_json(key)}: {_json(value)}" for key, value in document.items())
+    text = "{\n" + ",\n".join(entries) + "\n}\n"
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as file:
             temporary = Path(file.name)
-            file.write(text + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
@@ -54,6 +56,10 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise FileError(f"Expected a JSON object in {source}, got {type(document).__name__}.")
     return document
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

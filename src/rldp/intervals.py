@@ -91,7 +91,8 @@ class _Claim:
             _need(tail <= flint.arb(alpha), "quantile too small")
             self.sigma = (1 + _ball(x / self.n)).sqrt()
             self.multipliers = certificate.get("multipliers")
-            self.joint_entries = certificate.get("joint", [])
+            if certificate.get("joint") is not None:
+                self.joint_entries = certificate["joint"]
 
     # --- the four kinds of channels ---
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
@@ -81,13 +81,12 @@ def check(document: dict[str, Any]) -> Proof:
     """
     epsilon, F = _real(document, "epsilon", 100), _read_set(document)
     mantissa, exponent = exp_below(epsilon)
-    claims = _Claims(F, math.floor(mantissa * Fraction(2) ** exponent * _ONE))
-    channel = _field(document, "channel", dict)
-    kind, bits = _field(channel, "kind", str), _field(channel, "bits", int)
+    claims = _Claims(document, F, math.floor(mantissa * Fraction(2) ** exponent * _ONE))
+    kind, bits = _field(document, "channel.kind", str), _field(document, "channel.bits", int)
     kinds = {"dense": _dense, "independent": _independent, "choice": _choice, "unary": _unary}
     if kind not in kinds or not 1 <= bits <= 256:
-        raise ProofError(f"Expected a kind among {', '.join(kinds)}, and bits between 1 and 256.")
-    kinds[kind](claims, channel, 1 << bits)
+        raise ProofError(f"Expected channel.kind in {', '.join(kinds)}; channel.bits in 1 to 256.")
+    kinds[kind](claims, 1 << bits)
     return Proof(epsilon, F.words, claims.conditions, claims.slack)
 
 
@@ -104,7 +103,6 @@ class _Set:
     totals: list[int]  # records of each s
     n: int
     sigma: int = _ONE  # σ in units of 1/_ONE, rounded up
-    certificate: dict[str, Any] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,6 +135,7 @@ class _Set:
 class _Claims:
     """The inequalities that make up the claim, proved one by one."""
 
+    document: dict[str, Any]
     F: _Set
     E: int  # a lower bound of e^ε in units of 1/_ONE
     conditions: int = 0
@@ -166,6 +165,7 @@ class _Claims:
         return bound <= 0 and self._noted(-bound, self.E * a2 * max(q2))
 
     def _noted(self, room: int, rhs: int) -> bool:
+        # room for an upper bound of the right side: the slack is never overstated
         self.conditions += 1
         self.slack = min(self.slack, room / rhs) if rhs else self.slack
         return True
@@ -189,17 +189,17 @@ def _cube_root(n: int) -> int:
 # --- the claim for each kind of channel ----------------------------------------------------------
 
 
-def _dense(claims: _Claims, channel: dict[str, Any], one: int) -> None:
+def _dense(claims: _Claims, one: int) -> None:
     """P(y|s) = q·R_s with q_u = Q[s][u][y]."""
-    Q = _integers(channel, "Q", [*claims.F.shape, None], one)
+    Q = _integers(claims.document, "channel.Q", [*claims.F.shape, None], one)
     _each_output(claims, [list(zip(*rows, strict=True)) for rows in Q], lambda *_: (1, 1))
 
 
-def _independent(claims: _Claims, channel: dict[str, Any], one: int) -> None:
+def _independent(claims: _Claims, one: int) -> None:
     """P(y1, y2|s) = r_s[s][y1] q·R_s with q_u = r_u[u][y2]; only the worst y1 matters."""
     n_s, n_u = claims.F.shape
-    r_s = _integers(channel, "r_s", [n_s, None], one)
-    r_u = _integers(channel, "r_u", [n_u, None], one)
+    r_s = _integers(claims.document, "channel.r_s", [n_s, None], one)
+    r_u = _integers(claims.document, "channel.r_u", [n_u, None], one)
 
     def worst(s1: int, s2: int) -> tuple[int, int]:
         a1, a2 = 0, 1
@@ -217,8 +217,8 @@ def _each_output(
     claims: _Claims, columns: list[list[Column]], ratio: Callable[[int, int], tuple[int, int]]
 ) -> None:
     """For each y and s1 ≠ s2: a1 q1·R_{s1} ≤ E a2 q2·R_{s2}, q = columns[s][y], ratio = a1/a2."""
-    n_s, n_y, joint = len(columns), len(columns[0]), _joint(claims.F, 3)
-    upper, lower = _multipliers(claims.F, n_y, n_s)
+    n_s, n_y, joint = len(columns), len(columns[0]), _joint(claims, 3)
+    upper, lower = _multipliers(claims, n_y, n_s)
     bounds = [
         [claims.F.bounds(s, q, upper[y][s], lower[y][s]) for y, q in enumerate(columns[s])]
         for s in range(n_s)
@@ -232,15 +232,15 @@ def _each_output(
                 raise ProofError(f"Not proved: output {y} at s = {s1} against s = {s2}.")
 
 
-def _choice(claims: _Claims, channel: dict[str, Any], one: int) -> None:
+def _choice(claims: _Claims, one: int) -> None:
     """For each (b, z): q·R_b ≤ E other[b][z] and other[b][z] ≤ E q·R_b, q_u = own[b][u][z].
 
     P(b, z|s) is q·R_b for s = b and other[b][z] for each s ≠ b: any other pair has ratio 1.
     """
     n_s, n_u = claims.F.shape
-    other = _integers(channel, "other", [n_s, None])
-    own = _integers(channel, "own", [n_s, n_u, len(other[0])])
-    upper, lower = _multipliers(claims.F, n_s, len(other[0]))
+    other = _integers(claims.document, "channel.other", [n_s, None])
+    own = _integers(claims.document, "channel.own", [n_s, n_u, len(other[0])])
+    upper, lower = _multipliers(claims, n_s, len(other[0]))
     elsewhere = sum(map(sum, other))
     for b, rows in enumerate(own):
         if any(sum(row) + elsewhere - sum(other[b]) != one for row in rows):
@@ -252,7 +252,7 @@ def _choice(claims: _Claims, channel: dict[str, Any], one: int) -> None:
                 raise ProofError(f"Not proved: symbol {z} of block {b}.")
 
 
-def _unary(claims: _Claims, channel: dict[str, Any], one: int) -> None:
+def _unary(claims: _Claims, one: int) -> None:
     """For all s1 ≠ s2, z1, z2: Λ_{s1}(z1) ≤ E Λ_{s2}(z2), Λ_s(z) = own[s][·][z]·R_s / other[s][z].
 
     A word has P(word|s) = Λ_s(z_s) Π_b other[b][z_b]: blocks are independent given (s, u), and all
@@ -263,13 +263,13 @@ def _unary(claims: _Claims, channel: dict[str, Any], one: int) -> None:
     enough that Λ_{s1,u1}(z1) ≤ E Λ_{s2,u2}(z2) for all u1, u2, and needed if F allows all R_s.
     """
     F, (n_s, n_u) = claims.F, claims.F.shape
-    own = _integers(channel, "own", [n_s, n_u, None], one)
-    other = _integers(channel, "other", [None, len(own[0][0])], one)
+    own = _integers(claims.document, "channel.own", [n_s, n_u, None], one)
+    other = _integers(claims.document, "channel.other", [None, len(own[0][0])], one)
     if len(other) not in (n_s, n_s * n_u):
         raise ProofError(f"Expected {n_s} or {n_s * n_u} rows in other, got {len(other)}.")
     by_cell = len(other) != n_s
-    joint = {} if by_cell else _joint(F, 4)
-    upper, lower = _multipliers(F, len(other[0]), n_s, use=not by_cell)
+    joint = {} if by_cell else _joint(claims, 4)
+    upper, lower = ([], []) if by_cell else _multipliers(claims, len(other[0]), n_s)
     columns = [list(zip(*rows, strict=True)) for rows in own]
     highs: list[list[tuple[int, int]]] = [[] for _ in own]  # bounds of Λ, each with its z
     lows: list[list[tuple[int, int]]] = [[] for _ in own]
@@ -277,9 +277,10 @@ def _unary(claims: _Claims, channel: dict[str, Any], one: int) -> None:
         q, row = columns[s][z], [other[s * n_u + u if by_cell else s][z] for u in range(n_u)]
         if any(x and not o for x, o in zip(q, row, strict=True)):
             raise ProofError(f"Not private: own[{s}] has symbol {z}, which other never draws.")
-        parts = [(*F.bounds(s, q, upper[z][s], lower[z][s]), row[0])]
         if by_cell:
             parts = [(x * _ONE, x * _ONE, o) for x, o in zip(q, row, strict=True)]
+        else:
+            parts = [(*F.bounds(s, q, upper[z][s], lower[z][s]), other[s][z])]
         highs[s] += [(_ceil(high * _ONE, o), z) for high, _, o in parts if o]
         lows[s] += [(low * _ONE // o, z) for _, low, o in parts if o]
     for s1, s2 in permutations(range(n_s), 2):
@@ -326,8 +327,8 @@ def is_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
     >>> [is_quantile(Fraction(x), 3, Fraction(1, 20)) for x in ("7.8147279", "7.8147280")]
     [False, True]
     """
-    # the chance grows with x, so any smaller x proves no less: one that keeps the loop short
-    # (enough for α > 1e-140), in binary digits
+    # the chance grows with x, so any smaller x proves no less: one in binary digits that keeps the
+    # loop short; all is precise enough for α > 1e-80
     step = math.floor(min(x, Fraction(2 * df + 1000)) * 2**_BITS)
     if step <= 0:
         return False
@@ -349,8 +350,8 @@ def is_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
 
 def _read_set(document: dict[str, Any]) -> _Set:
     """F with its constants; for χ² with a proof that its quantile is large enough."""
-    source = _field(document, "uncertainty", dict)
-    kind, counts = _field(source, "kind", str), _field(source, "counts", list)
+    kind = _field(document, "uncertainty.kind", str)
+    counts = _field(document, "uncertainty.counts", list)
     is_table = all(isinstance(row, list) and 0 < len(row) == len(counts[0]) for row in counts)
     if len(counts) < 2 or not is_table:
         raise ProofError("Expected uncertainty.counts with two rows or more of one length.")
@@ -366,29 +367,31 @@ def _read_set(document: dict[str, Any]) -> _Set:
         return _Set(kind, f"the frequencies of {n} records, taken for true", counts, totals, n)
     if kind != "chi-square":
         raise ProofError("Expected uncertainty.kind among chi-square, all, known.")
-    alpha = _real(source, "alpha", math.nextafter(1, 0))
-    certificate = _field(document, "certificate", dict)
-    x = _ratio(certificate.get("quantile"), "certificate.quantile")
+    alpha = _real(document, "uncertainty.alpha", math.nextafter(1, 0))
+    x = _ratio(_field(document, "certificate.quantile", str), "certificate.quantile")
     if not is_quantile(x, df, alpha):
         raise ProofError("certificate.quantile is not proved to be as large as the χ² quantile.")
     sigma = math.isqrt(math.ceil((1 + x / n) * _ONE**2)) + 1
     words = f"the χ² confidence set of {n} records, α = {float(alpha):g}, df = {df}"
-    return _Set(kind, words, counts, totals, n, sigma, certificate)
+    return _Set(kind, words, counts, totals, n, sigma)
 
 
-def _multipliers(F: _Set, n_rows: int, n_columns: int, *, use: bool = True) -> tuple[Any, Any]:
-    """The tables of μ and ν, or of None if the certificate has none."""
-    multipliers = F.certificate.get("multipliers") if use else None
-    if multipliers is None:
-        return [[None] * n_columns] * n_rows, [[None] * n_columns] * n_rows
-    upper = _integers(multipliers, "upper", [n_rows, n_columns], pattern=_SIGNED)
-    return upper, _integers(multipliers, "lower", [n_rows, n_columns], pattern=_SIGNED)
+def _multipliers(claims: _Claims, *shape: int) -> tuple[Any, Any]:
+    """The tables of μ and ν; of None where F is no χ² set or the certificate has none."""
+    document, name = claims.document, "certificate.multipliers"
+    if claims.F.kind != "chi-square" or _field(document, name, dict, type(None)) is None:
+        nothing = [[None] * shape[1]] * shape[0]
+        return nothing, nothing
+    upper = _integers(document, f"{name}.upper", [*shape], pattern=_SIGNED)
+    return upper, _integers(document, f"{name}.lower", [*shape], pattern=_SIGNED)
 
 
-def _joint(F: _Set, n_indices: int) -> dict[tuple[int, ...], Triple]:
+def _joint(claims: _Claims, n_indices: int) -> dict[tuple[int, ...], Triple]:
     """The multipliers of Lemma 2 by their indices; rounding up leaves them multipliers."""
-    joint = {}
-    entries = _field(F.certificate, "joint", list) if "joint" in F.certificate else []
+    joint: dict[tuple[int, ...], Triple] = {}
+    if claims.F.kind != "chi-square":
+        return joint
+    entries = _field(claims.document, "certificate.joint", list, type(None)) or []
     for i, entry in enumerate(entries):
         name = f"certificate.joint[{i}]"
         if not isinstance(entry, list) or len(entry) != n_indices + 3:
@@ -402,8 +405,8 @@ def _joint(F: _Set, n_indices: int) -> dict[tuple[int, ...], Triple]:
 
 
 def _integers(
-    parent: Any,
-    key: str,
+    document: dict[str, Any],
+    path: str,
     shape: list[int | None],
     row_sum: int | None = None,
     pattern: re.Pattern[str] = _NATURAL,
@@ -423,21 +426,24 @@ def _integers(
             raise ProofError(f"The probabilities of {name} do not sum to 1.")
         return row
 
-    return read(_field(parent, key, list), 0, key)
+    return read(_field(document, path, list), 0, path)
 
 
-def _field(parent: Any, key: str, kind: type) -> Any:
-    value = parent.get(key) if isinstance(parent, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ProofError(f"Expected a key {key!r} that holds a value of type {kind.__name__}.")
+def _field(document: Any, path: str, *types: type) -> Any:
+    value = document
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, types) or isinstance(value, bool):
+        names = " or ".join(kind.__name__ for kind in types)
+        raise ProofError(f"Expected {names} at {path}, got {type(value).__name__}.")
     return value
 
 
-def _real(parent: Any, key: str, most: float) -> Fraction:
+def _real(document: dict[str, Any], path: str, most: float) -> Fraction:
     """The exact value of a number."""
-    value: Any = parent.get(key) if isinstance(parent, dict) else None
-    if type(value) not in (int, float) or not 0 < value <= most:
-        raise ProofError(f"Expected a number above 0 and up to {most} under {key!r}.")
+    value = _field(document, path, int, float)
+    if not 0 < value <= most:
+        raise ProofError(f"Expected a number above 0 and up to {most} at {path}.")
     return Fraction(value)
 
 

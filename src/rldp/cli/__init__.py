@@ -13,10 +13,12 @@ from typing import Annotated
 import typer
 
 from rldp.cli.arguments import ManyValuesCommand
+from rldp.cli.audit import audit
 from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
-from rldp.errors import RldpError
+from rldp.cli.verify import verify
+from rldp.errors import CertificateError, RldpError
 
 app = typer.Typer(
     add_completion=False,
@@ -25,7 +27,7 @@ app = typer.Typer(
     help="Release protocols that keep the most information while a sensitive part stays private.",
     epilog="Start with:  rldp demo",
 )
-for command in (compare, design, demo):
+for command in (compare, design, audit, verify, demo):
     app.command(cls=ManyValuesCommand)(command)
 
 
@@ -47,11 +49,13 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; bad input gives one line on stderr and the exit code 2."""
+    """Run a command; its exit code is 1 for a failed check and 2 for bad input, with one line."""
     try:
         words = sys.argv[1:] if arguments is None else arguments
         code = app(words or ["--help"], standalone_mode=False, prog_name="rldp")
         sys.stdout.flush()
+    except CertificateError as error:
+        return _failed(str(error), code=1)
     except RldpError as error:
         return _failed(str(error))
     except typer.TyperException as error:  # a command line that makes no sense
@@ -66,6 +70,6 @@ def main(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, code: int = 2) -> int:
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+    return code

@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 from rldp.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rldp.counting import Levels
     from rldp.table import Table
     from rldp.uncertainty import UncertaintySet
 
@@ -104,11 +105,16 @@ def uncertainty_set(
     missing: MissingChoice,
     kind: SetChoice,
     alpha: float,
+    levels: Levels | None = None,
 ) -> UncertaintySet:
     """F around the frequencies of a file."""
+    return set_around(_table(data, sensitive, useful, missing, levels), kind, alpha)
+
+
+def set_around(table: Table, kind: SetChoice, alpha: float) -> UncertaintySet:
+    """F around the frequencies of a table."""
     from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution
 
-    table = _table(data, sensitive, useful, missing)
     match kind:
         case SetChoice.CHI_SQUARE:
             return ChiSquareSet(table, alpha)
@@ -119,7 +125,11 @@ def uncertainty_set(
 
 
 def _table(
-    data: str, sensitive: list[str], useful: list[str] | None, missing: MissingChoice
+    data: str,
+    sensitive: list[str],
+    useful: list[str] | None,
+    missing: MissingChoice,
+    levels: Levels | None,
 ) -> Table:
     if data == "adult" and not Path(data).exists():
         from rldp.datasets import adult
@@ -130,7 +140,9 @@ def _table(
     from rldp.reading import read_table
 
     with _progress(f"reading {Path(data).name}") as report:
-        return read_table(data, sensitive, useful, missing=missing.value, progress=report)
+        return read_table(
+            data, sensitive, useful, missing=missing.value, levels=levels, progress=report
+        )
 
 
 @contextmanager

@@ -16,11 +16,12 @@ def demo(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
     ] = Path("rldp-demo"),
 ) -> None:
-    """Compare all protocols on census data, design the best, and draw the trade-off.
+    """Compare all protocols on census data, design and prove the best, draw the trade-off.
 
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
     from rldp.datasets import adult
+    from rldp.protocol import verify
     from rldp.protocols.catalogue import compare, design
     from rldp.uncertainty import ChiSquareSet
 
@@ -40,7 +41,9 @@ def demo(
         raise FileError(f"Cannot make the folder {output}: {error.strerror}.") from None
     file, picture = output / "race.rldp.json", output / "tradeoff.png"
     p.save(file)
+    proof = verify(file)
     show.note(f"\nProtocol: {file}")
+    show.note(f"Proved:   its ε, again from the file, by {proof.conditions} exact inequalities")
     _draw(F, picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 if TYPE_CHECKING:
+    from rldp.proof import Proof
     from rldp.protocol import ReleaseProtocol
+    from rldp.schema import Schema
     from rldp.table import Table
     from rldp.uncertainty import UncertaintySet
 
@@ -47,10 +50,13 @@ def as_json(value: Any) -> None:
 
 def columns_title(table: Table) -> str:
     """Which columns are S and which are U."""
-    s, u = (
-        [column.name for column in side] for side in (table.schema.sensitive, table.schema.useful)
-    )
-    return f"S = {', '.join(s)} ({table.n_s})   U = {', '.join(u) or 'nothing'} ({table.n_u})"
+    return schema_title(table.schema)
+
+
+def schema_title(schema: Schema) -> str:
+    """The same of a schema alone."""
+    s, u = ([column.name for column in side] for side in (schema.sensitive, schema.useful))
+    return f"S = {', '.join(s)} ({schema.n_s})   U = {', '.join(u) or 'nothing'} ({schema.n_u})"
 
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
@@ -63,7 +69,7 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
         console.print(_grid(records, epsilons[i : i + at_once], with_notes=len(epsilons) == 1))
     bits = F.table.entropy / math.log(2)
     note(f"bits kept of H(X) = {bits:.3f} bits, and the share; ★ the most at this ε")
-    note(_set_in_words(F))
+    note(set_in_words(F))
 
 
 def _grid(
@@ -91,7 +97,8 @@ def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
     return f"[bold]★ {text}[/bold]" if is_best else text
 
 
-def _set_in_words(F: UncertaintySet) -> str:
+def set_in_words(F: UncertaintySet) -> str:
+    """For which distributions there is privacy."""
     from rldp.uncertainty import AllDistributions, ChiSquareSet
 
     people = f"{F.table.n:,} records"
@@ -119,7 +126,7 @@ def protocol(p: ReleaseProtocol) -> None:
         f"no answer changes anyone's odds on {names} by more than e^{p.epsilon:g} "
         f"= {math.exp(p.epsilon):.4g}"
     )
-    note(_set_in_words(p.uncertainty))
+    note(set_in_words(p.uncertainty))
     note("not promised: privacy of U itself, against other distributions, or for repeated answers")
 
 
@@ -143,3 +150,33 @@ def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
         "normalised": p.normalised_utility,
         "file": None if output is None else str(output),
     }
+
+
+def proof(found: Proof, *, with_intervals: bool) -> None:
+    """What was proved, and how tightly."""
+    paragraph(
+        f"proved: ε = {float(found.epsilon):g} over {found.uncertainty}: "
+        f"{found.conditions:,} inequalities, least room {found.slack:.2g}"
+    )
+    if with_intervals:
+        note("proved again in interval arithmetic, by independent code")
+
+
+def proof_summary(found: Proof, file: Path, *, with_intervals: bool) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "file": str(file),
+        "epsilon": float(found.epsilon),
+        "uncertainty": found.uncertainty,
+        "conditions": found.conditions,
+        "slack": found.slack,
+        "intervals": with_intervals,
+    }
+
+
+def paragraph(text: str, *, after_space: bool = False) -> None:
+    """Text wrapped to the width of the screen, after an empty line if asked for."""
+    indent = "  " if text.startswith("- ") else ""
+    width = min(Console().width, 100)
+    wrapped = textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
+    note("\n" * after_space + wrapped)
