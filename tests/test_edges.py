@@ -126,7 +126,7 @@ def test_nothing_is_kept_of_a_single_record():
 
 
 @pytest.mark.parametrize("bounds", ["sharp", "paper"])
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(F=some.uncertainty_sets(max_s=3, max_u=3))
 def test_comparing_all_levels_at_once_is_designing_each(F, bounds):
     records = compare(F, LEVELS, bounds=bounds)

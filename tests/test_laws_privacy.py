@@ -23,6 +23,7 @@ levels = some.log_uniform(0.01, 5)
 # --- the auditor itself --------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(some.distributions(4), some.distributions(4), some.log_uniform(1e-4, 50), some.seeds)
 def test_support_function_of_the_ball_by_duality(p, T, B, rng):
     """max R·T = min_η η - (Σ p √(η - T))²/A: all points stay below, R ∝ p/√(η - T) attains it."""
@@ -58,7 +59,7 @@ def test_audits_bound_every_distribution_of_the_set(table, alpha, rng):
 
 
 @both_bounds
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(F=some.uncertainty_sets(max_s=3, max_u=3), epsilon=some.epsilons)
 def test_every_protocol_is_private_over_its_set(F, epsilon, bounds):
     """lem:sgrr, thm:irpriv, thm:grrcrpriv, thm:uepriv and their sharp forms: worst case ≤ ε."""
@@ -96,6 +97,7 @@ def test_joint_set_leaks_no_more_than_its_product(table, alpha, epsilon):
         assert brute.audit_joint(p.matrix, table, F.radius) <= brute.audit_of(p) + 1e-9, name
 
 
+@settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons)
 def test_sharp_bounds_keep_at_least_as_much(F, epsilon):
     for name in ("ir", "grr-cr", "ue-cr"):
@@ -106,6 +108,7 @@ def test_sharp_bounds_keep_at_least_as_much(F, epsilon):
 # --- sharp bounds spend all of ε -----------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1))
 def test_sharp_ir_spends_all_of_epsilon(F, epsilon, share):
     """Whenever noise on U is needed at all (δ_2 < ∞), its worst output costs exactly ε_2."""
@@ -114,6 +117,7 @@ def test_sharp_ir_spends_all_of_epsilon(F, epsilon, share):
     assert brute.audit_of(p) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
 
 
+@settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1))
 def test_sharp_grr_cr_spends_all_of_epsilon(F, epsilon, share):
     """Whenever some s needs noise (δ_s < ∞): T/T̂ costs ε_1 + ε_2, or T̂/T costs (ε + ε_1) - ε_1."""
@@ -132,6 +136,7 @@ def excesses(p) -> tuple[np.ndarray, np.ndarray]:
     return np.nan_to_num(up).max(axis=1), np.nan_to_num(down).max(axis=1)
 
 
+@settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1), st.floats(0.1, 0.95))
 def test_sharp_ue_cr_spends_all_of_epsilon(F, epsilon, share, kappa):
     """κ < 1: once T_s/T̂_s reaches e^{ε_2} for some s, reporting s costs ε_1 + ε_2 = ε."""
@@ -142,6 +147,7 @@ def test_sharp_ue_cr_spends_all_of_epsilon(F, epsilon, share, kappa):
     assert brute.audit_of(p) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
 
 
+@settings(max_examples=30)
 @given(some.tables(max_s=3, max_u=3), some.alphas, levels, st.floats(0.2, 0.8))
 def test_sharp_ue_cr_at_its_corner(table, alpha, epsilon, share):
     """κ = λ = 1: all s are reported, and two of them leak max_{s≠s'} up_s + down_{s'} ≤ ε."""

@@ -99,7 +99,7 @@ def test_no_report_lifts_a_posterior_above_its_bound(case, rng):
             assert found <= bound + 1e-9
 
 
-@given(cases(("dense", "choice", "unary"), zeros=0.2))
+@given(cases(("dense", "choice"), zeros=0.2) | cases(("unary",)))
 def test_posterior_bounds_are_attained_where_conditionals_vary_apart(case):
     """At known frequencies Bayes' rule itself; over all distributions the extreme cells."""
     F, channel = case
@@ -109,15 +109,12 @@ def test_posterior_bounds_are_attained_where_conditionals_vary_apart(case):
     assert [value.posterior for value in known.values] == pytest.approx(expected, abs=1e-12)
     everything = risk(channel, AllDistributions(table))
     for s, value in enumerate(everything.values):
-        rest = [i for i in range(table.n_s) if i != s]
-        expected = [
-            table.p_s[s]
-            * top
-            / (table.p_s[s] * top + sum(table.p_s[i] * Q[i, :, y].min() for i in rest))
-            for y in range(Q.shape[2])
-            if (top := Q[s, :, y].max()) > 0
-        ]
-        assert value.posterior == pytest.approx(max(expected), abs=1e-12)
+        largest = 0.0
+        for y in range(Q.shape[2]):
+            mine = table.p_s[s] * Q[s, :, y].max()
+            others = sum(table.p_s[i] * Q[i, :, y].min() for i in range(table.n_s) if i != s)
+            largest = max(largest, mine / (mine + others) if mine else 0.0)
+        assert value.posterior == pytest.approx(largest, abs=1e-12)
 
 
 @given(cases())
@@ -300,7 +297,7 @@ def test_the_set_covers_less_with_many_cells(seed):
 def test_the_simulation_is_repeatable_and_bounded():
     F = ChiSquareSet(Table([[30, 10], [4, 20]]))
     Q = np.full((2, 2, 1), 1.0)
-    assert risk(Q, F) == risk(Q, F) or risk(Q, F).coverage == risk(Q, F).coverage
+    assert risk(Q, F).coverage == risk(Q, F).coverage
     assert risk(Q, F, seed=1).coverage != risk(Q, F).coverage
     wide = ChiSquareSet(Table(np.ones((200, 200), dtype=int)))
     assert risk(np.ones((200, 200, 1)), wide).coverage.simulations < 2000

@@ -104,7 +104,7 @@ def _witness(channel: Channel, contests: Contests, F: UncertaintySet, worst: Wor
     others = [s for s in range(F.table.n_s) if s not in (s_1, s_2)]
     s_1, s_2 = (others[0] if s == ANYONE else s for s in (s_1, s_2))
     T_1, T_2 = (contests.vectors[e] for e in (worst.first, worst.second))
-    T_1, T_2 = (np.where(np.isinf(T), 1e300, T) for T in (T_1, T_2))
+    T_1, T_2 = (np.where(np.isinf(T), 1e100, T) for T in (T_1, T_2))
     p_su = F.worst_distribution(T_1, s_1, T_2, s_2)
     assert F.contains(p_su), "the witness must lie in F"
     p_su.setflags(write=False)

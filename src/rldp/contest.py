@@ -68,7 +68,9 @@ def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
     first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
     low, high = _mean_range(contests, F)
     # what never occurs under the first s accuses nobody
-    counts = (contests.s[first] != contests.s[second]) & (high[first] > 0)
+    counts = (
+        (contests.s[first] != contests.s[second]) & (high[first] > 0) & np.isfinite(low[second])
+    )
     first, second = first[counts], second[counts]
     ratio = log_ratio(high[first], low[second])
     return Pairs(first, second, ratio + _factors(contests, first, second))
@@ -111,14 +113,18 @@ def _factors(contests: Contests, first: Indices, second: Indices) -> Array:
 
 
 def _mean_range(contests: Contests, F: UncertaintySet, share: float = 1.0) -> tuple[Array, Array]:
-    """Means over F of the entries; ∞ where a cell that F allows has an infinite value."""
+    """Means over F of the entries; the largest is ∞ if F allows a cell with an infinite value.
+
+    Such a value belongs to a symbol that nobody else shows there, so it is no word of anyone else
+    that makes its own s unlikely: the smallest mean is ∞ as well.
+    """
     T, s = contests.vectors, contests.s
     is_endless = np.isinf(T)
     if not is_endless.any():
         return F.mean_range_at(T, s, share)
     reached = (is_endless & (F.conditional_bounds[1][s] > 0)).any(axis=1)
     low, high = F.mean_range_at(np.where(is_endless, 0.0, T), s, share)
-    return low, np.where(reached, np.inf, high)
+    return np.where(is_endless.any(axis=1), np.inf, low), np.where(reached, np.inf, high)
 
 
 def _ladder(contests: Contests, F: UncertaintySet) -> tuple[Array, Array]:

@@ -48,7 +48,7 @@ def risk(
     audit = found.audit
     rows = {
         "over F": audit.epsilon,
-        "over F, were each conditional free of the others": audit.epsilon_apart,
+        "over F, each conditional by itself": audit.epsilon_apart,
         "over all distributions": audit.epsilon_all,
         "on the whole record (plain LDP)": audit.epsilon_plain,
     }
