@@ -83,7 +83,7 @@ def _certificate(
     certificate["multipliers"] = _multipliers(channel, integers, F, bits)
     apart = pairs(contests, F)
     if apart.log_ratio.max() > epsilon + _NEAR:
-        tight = apart.log_ratio > epsilon - _NEAR
+        tight = (apart.log_ratio > epsilon - _NEAR) & np.isfinite(apart.log_ratio)
         first, second = apart.first[tight], apart.second[tight]
         certificate["joint"] = _joint(channel, integers, contests, F, epsilon, first, second)
     return certificate

@@ -50,7 +50,10 @@ def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
 
 def distribution(p_su: ArrayLike, shape: tuple[int, ...]) -> Array:
     """The argument as a checked float array of this shape that sums to 1."""
-    p = np.asarray(p_su, dtype=float)
+    try:
+        p = np.asarray(p_su, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"Expected numbers in a distribution of shape {shape}.") from None
     if p.shape != shape:
         raise DataError(f"Expected a distribution of shape {shape}, got shape {p.shape}.")
     bad = np.argwhere(~(p >= 0) | np.isinf(p))

@@ -181,9 +181,12 @@ class ChiSquareSet(UncertaintySet):
     def __init__(self, table: Table, alpha: float = 0.05) -> None:
         """Take the public sample and the significance level: a smaller α gives a larger set."""
         super().__init__(table)
-        if not 0 < alpha < 1:
+        try:
+            self.alpha = float(alpha)
+        except (TypeError, ValueError):
+            raise ParameterError(f"Expected alpha as a number, got {alpha!r}.") from None
+        if not 0 < self.alpha < 1:
             raise ParameterError(f"Expected alpha between 0 and 1, got {alpha}.")
-        self.alpha = float(alpha)
 
     def __repr__(self) -> str:
         """Say which set it is."""

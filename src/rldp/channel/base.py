@@ -109,11 +109,16 @@ class Channel(ABC):
         """The largest Q(y|x)/Q(y|x'): e^ε of plain local differential privacy."""
 
 
+def in_units(values: Array, bits: int) -> NDArray[np.int64]:
+    """Probabilities as integers in units of 2^-bits; what can happen keeps at least one unit."""
+    return np.maximum(np.rint(values * 2.0**bits), values > 0).astype(np.int64)
+
+
 def integer_rows(
     rows: Array, bits: int, total: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
     """Rows of probabilities as integers that sum to 2^bits, or to `total` where it is given."""
-    N = np.rint(rows * 2.0**bits).astype(np.int64)
+    N = in_units(rows, bits)
     missing = (np.int64(2**bits) if total is None else total) - N.sum(axis=-1)
     largest = N.argmax(axis=-1)[..., None]
     np.put_along_axis(N, largest, np.take_along_axis(N, largest, -1) + missing[..., None], -1)

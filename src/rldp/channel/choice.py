@@ -12,6 +12,7 @@ from rldp.channel.base import (
     IntegerParts,
     check_sums,
     checked,
+    in_units,
     integer_rows,
     largest_ratio,
 )
@@ -81,7 +82,7 @@ class ChoiceChannel(Channel):
 
     def rounded(self, bits: int) -> IntegerParts:
         """Every row of own sums to what the other blocks leave of 2^bits."""
-        other = np.rint(self.other * 2.0**bits).astype(np.int64)
+        other = in_units(self.other, bits)
         left = 2**bits - (other.sum() - other.sum(axis=1))
         total = np.repeat(left[:, None], self.shape[1], axis=1)
         return {"own": integer_rows(self.own, bits, total), "other": other}

@@ -42,7 +42,8 @@ def optimum(
     if "variant" in pinned:
         if kappa is not None:
             raise ParameterError("Expected a variant or kappa, got both.")
-        kappa = popular_kappa(str(pinned["variant"]), epsilons)
+        # below 1 also where it rounds to 1, at which no bit would tell anything
+        kappa = np.minimum(popular_kappa(str(pinned["variant"]), epsilons), 1 - 2.0**-53)
     if kappa is None:
         low, high = (end[:, None] for end in unary.logit_range(None, epsilons.size))
         best = maximise(objective, low, high, points=[65], zoom=9, peaks=3, rtol=1e-6)
