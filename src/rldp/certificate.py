@@ -25,7 +25,7 @@ from rldp.channel import (
     IntegerParts,
 )
 from rldp.contest import pairs
-from rldp.errors import CertificateError
+from rldp.errors import CertificateError, DataError
 from rldp.proof import Proof, ProofError, check
 from rldp.uncertainty import AllDistributions, ChiSquareSet, UncertaintySet
 
@@ -54,17 +54,17 @@ def certified(channel: Channel, F: UncertaintySet, epsilon: float, bits: int = B
     is_tight = pairs(channel.contests(), F).log_ratio.max(initial=0.0) > epsilon - _TIGHT
     for t in _PULLS if is_tight else (0.0, *_PULLS):
         integers = (channel.pulled_in(t) if t else channel).rounded(bits)
-        exact = type(channel)(**{name: N / 2.0**bits for name, N in integers.items()})
-        certificate = _certificate(exact, integers, F, epsilon, bits)
-        document = {
-            "epsilon": epsilon,
-            "uncertainty": documents.uncertainty_document(F),
-            "channel": documents.channel_document(exact, integers, bits),
-            "certificate": certificate,
-        }
         try:
+            exact = type(channel)(**{name: N / 2.0**bits for name, N in integers.items()})
+            certificate = _certificate(exact, integers, F, epsilon, bits)
+            document = {
+                "epsilon": epsilon,
+                "uncertainty": documents.uncertainty_document(F),
+                "channel": documents.channel_document(exact, integers, bits),
+                "certificate": certificate,
+            }
             return Certified(exact, integers, bits, certificate, check(document))
-        except ProofError as error:
+        except (DataError, ProofError) as error:  # too few bits for all outputs, or for the proof
             refusal = str(error)
     raise CertificateError(f"No table of {bits} bits proves ε = {epsilon:g}. {refusal}")
 
@@ -153,7 +153,8 @@ def _joint(
         F.budget,
         ratio=E,
     )
-    eta = np.sqrt(split.top.slope / p_s[s_1] * (-split.bottom.slope) * E / p_s[s_2])
+    # the price of budget: both sides agree on it, unless one of them has all and would take more
+    eta = np.maximum(split.top.slope / p_s[s_1], -E * split.bottom.slope / p_s[s_2])
     entries = []
     below_E = Fraction(E) * (1 - Fraction(1, 2**50))
     for i, (e_1, e_2) in enumerate(zip(first, second, strict=True)):

@@ -33,8 +33,8 @@ def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
 
     >>> import numpy as np
     >>> reveal = np.eye(4).reshape(2, 2, 4)
-    >>> round(mutual_information(np.full((2, 2), 0.25), reveal), 6) == round(np.log(4), 6)
-    True
+    >>> round(mutual_information(np.full((2, 2), 0.25), reveal), 6)  # log 4
+    1.386294
     """
     Q = np.asarray(Q, dtype=float)
     if Q.ndim != 3:
