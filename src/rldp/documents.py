@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -102,21 +103,47 @@ def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
         channel = kind(**{name: N / 2.0**bits for name, N in integers.items()})
     except TypeError:
         raise DataError(
-            f"The channel has other parts than it should: {sorted(integers)}."
+            f"The channel has other parts than it should: {reprlib.repr(sorted(integers))}."
         ) from None
+    for name, sums in _sums(channel, integers).items():
+        if np.any(sums != 2**bits):
+            raise DataError(f"Expected every row of {name!r} to sum to 2^{bits} exactly.")
     return channel, integers, bits
+
+
+def _sums(channel: Channel, integers: IntegerParts) -> dict[str, NDArray[np.int64]]:
+    """What must be 2^bits in each part; near enough, as the channel was made, to be no overflow."""
+    sums = {name: N.sum(axis=-1) for name, N in integers.items()}
+    if isinstance(channel, ChoiceChannel):
+        other = sums.pop("other")
+        sums["own"] = sums["own"] + (other.sum() - other)[:, None]
+    return sums
 
 
 def _integers(part: Any, name: str) -> NDArray[np.int64]:
     """Nested lists of decimal text as an array."""
     try:
-        array = np.array(part, dtype=str)
+        array = np.array(part, dtype=object)
     except ValueError:
         raise DataError(f"Expected a rectangular table under {name!r}.") from None
     texts = array.ravel().tolist()
-    if not isinstance(part, list) or not all(map(_NATURAL.fullmatch, texts)):
-        raise DataError(f"Expected non-negative integers as text under {name!r}.")
+    if not isinstance(part, list) or not all(map(_is_natural, texts)):
+        raise DataError(
+            f"Expected a rectangular table of non-negative integers as text under {name!r}."
+        )
     return np.array([int(text) for text in texts], dtype=np.int64).reshape(array.shape)
+
+
+def _is_natural(text: Any) -> bool:
+    return isinstance(text, str) and _NATURAL.fullmatch(text) is not None
+
+
+def certificate_from(document: Any) -> Document:
+    """The certificate, which `rldp.proof` reads, with nothing else in it."""
+    unknown = sorted(set(document) - {"quantile", "multipliers", "joint"})
+    if unknown:
+        raise DataError(f"The certificate has an unknown entry {reprlib.repr(unknown[0])}.")
+    return dict(document)
 
 
 def parameters_document(parameters: Mapping[str, float | tuple[float, ...]]) -> Document:
@@ -144,7 +171,7 @@ def typed(document: Any, key: str, kind: type) -> Any:
     if not isinstance(document, dict) or key not in document:
         raise DataError(f"Expected an entry {key!r}; it is missing.")
     value = document[key]
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise DataError(f"Expected {kind.__name__} under {key!r}, got {type(value).__name__}.")
     return value
 
@@ -153,8 +180,8 @@ def number(value: Any, name: str) -> float:
     """A finite number, or the text "inf"."""
     if value == "inf":
         return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"Expected a number for {name!r}, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+        raise DataError(f"Expected a number for {name!r}, got {reprlib.repr(value)}.")
     return float(value)
 
 
@@ -164,5 +191,5 @@ def _shown(x: float) -> float | str:
 
 def _known(kinds: Mapping[str, _Kind], name: str, what: str) -> _Kind:
     if name not in kinds:
-        raise DataError(f"Expected the {what} to be {', '.join(kinds)}, got {name!r}.")
+        raise DataError(f"Expected the {what} to be {', '.join(kinds)}, got {reprlib.repr(name)}.")
     return kinds[name]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
+import stat
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,14 +44,12 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON object, refusing what JSON proper does not have and keys that come twice."""
     source = Path(path)
     try:
-        size = source.stat().st_size
-        if size > _MOST_BYTES:
-            raise FileError(f"{source} has {size} bytes, more than a protocol can have.")
-        text = source.read_text(encoding="utf-8")
+        text = _text(source)
     except UnicodeDecodeError:
         raise FileError(f"{source} is not UTF-8 text, so it is not a protocol.") from None
-    except OSError as error:
-        raise FileError(f"Cannot read {source}: {error.strerror or error}.") from None
+    except (OSError, ValueError) as error:  # ValueError: a path that no system could have
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"Cannot read {source}: {reason}.") from None
     try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -58,6 +59,16 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
+def _text(source: Path) -> str:
+    """The text of a regular file of bounded size: reading a pipe or a device might never end."""
+    status = source.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    if status.st_size > _MOST_BYTES:
+        raise OSError(f"it has {status.st_size} bytes, more than a protocol can have")
+    return source.read_text(encoding="utf-8")
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
@@ -65,9 +76,8 @@ def _json(value: Any) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice")
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {reprlib.repr(twice)} stands twice")
     return document
 
 

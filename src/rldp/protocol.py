@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -186,16 +187,27 @@ def load(path: str | os.PathLike[str]) -> ReleaseProtocol | PublicProtocol:
     if document["format"] == _WHOLE:
         _proof(document, str(path))
     try:
-        return _from_document(document)
+        protocol = _from_document(document)
     except DataError as error:
         raise FileError(f"{path} is damaged: {error}") from None
+    again = protocol.document()
+    for key, value in document.items():
+        if again.get(key) != value:
+            raise FileError(f"{path} is damaged: no protocol has this entry {reprlib.repr(key)}.")
+    return protocol
 
 
 def _read(path: str | os.PathLike[str], formats: tuple[str, ...]) -> documents.Document:
     document = read_document(path)
-    if document.get("format") not in formats or document.get("version") != _VERSION:
+    version = document.get("version")
+    if document.get("format") not in formats or type(version) is not int or version != _VERSION:
         raise FileError(f"{path} is not a protocol file of version {_VERSION}.")
-    if document.pop("hash", None) != _hash(document):
+    claimed = document.pop("hash", None)
+    try:
+        actual = _hash(document)
+    except RecursionError:
+        raise FileError(f"{path} is damaged: it is nested too deeply.") from None
+    if claimed != actual:
         raise FileError(f"{path} is damaged: its hash does not fit its content.")
     return document
 
@@ -217,9 +229,7 @@ def _from_document(document: documents.Document) -> ReleaseProtocol | PublicProt
     schema = documents.schema_from(documents.typed(document, "schema", dict))
     channel, integers, bits = documents.channel_from(documents.typed(document, "channel", dict))
     if channel.shape != (schema.n_s, schema.n_u):
-        raise DataError(
-            f"Expected a channel for {schema.n_s} × {schema.n_u} cells, got {channel.shape}."
-        )
+        raise DataError(f"The schema has other cells than the channel, which has {channel.shape}.")
     epsilon = documents.number(documents.typed(document, "epsilon", object), "epsilon")
     if not 0 < epsilon < math.inf:
         raise DataError(f"Expected epsilon > 0, got {epsilon}.")
@@ -236,7 +246,7 @@ def _from_document(document: documents.Document) -> ReleaseProtocol | PublicProt
         channel=channel,
         integers=integers,
         bits=bits,
-        certificate=documents.typed(document, "certificate", dict),
+        certificate=documents.certificate_from(documents.typed(document, "certificate", dict)),
         parameters=documents.parameters_from(documents.typed(document, "parameters", dict)),
         bounds=documents.typed(document, "bounds", str),
         optimality_gap=None if gap is None else documents.number(gap, "optimality_gap"),
