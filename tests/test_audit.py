@@ -317,3 +317,12 @@ def test_an_s_value_without_records_is_audited_at_its_worst():
         audit = rldp.audit(Q, kind(Table([[3, 3], [0, 0]])))
         assert audit.epsilon >= math.log(0.45 / 0.1) - 1e-12
         assert audit.epsilon == pytest.approx(audit.epsilon_apart, abs=1e-12)
+
+
+def test_a_value_never_seen_among_billions_of_records_has_a_witness():
+    """The mass that an unseen value needs is small beside the radius, however small that is."""
+    F = rldp.ChiSquareSet(rldp.Table([[74_167_267_644], [0]]))
+    found = rldp.audit([[[0.75, 0.25]], [[0.25, 0.75]]], F)
+    assert found.epsilon == pytest.approx(np.log(3), abs=1e-9)
+    assert F.contains(found.witness.p_su)
+    assert found.witness.p_su[1, 0] > 0

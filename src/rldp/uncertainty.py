@@ -265,7 +265,7 @@ class ChiSquareSet(UncertaintySet):
 
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
         """The worst conditionals, and the marginal P_s ∝ P̂_s k_s that lets them occur in F."""
-        table, tiny = self.table, 1e-10
+        table, tiny = self.table, min(1e-10, 1e-9 * self.radius)
         budget = np.sqrt((1 + self.radius) * (1 - 2 * tiny)) - 1  # leaves mass for unseen values
         rows, one, two = np.array([True]), np.array([s_1]), np.array([s_2])
         k = np.ones(table.n_s)
