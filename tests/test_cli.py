@@ -170,3 +170,14 @@ def test_help_imports_nothing_heavy():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stderr.strip() == "[]"
     assert "compare" in run.stdout
+
+
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, capsys, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rldp.protocols.catalogue.design", stop)
+    output = tmp_path / "p.json"
+    assert main(["design", *ADULT, "--epsilon", "1", "-o", str(output)]) == 130
+    assert capsys.readouterr().err.startswith("interrupted")
+    assert list(tmp_path.iterdir()) == []

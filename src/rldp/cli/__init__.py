@@ -20,6 +20,8 @@ from rldp.cli.design import design
 from rldp.cli.verify import verify
 from rldp.errors import CertificateError, RldpError
 
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
+
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,13 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
         return _failed(str(error))
     except typer.TyperException as error:  # a command line that makes no sense
         return _failed(getattr(error, "format_message", error.__str__)())
-    except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         # the reader went away, as `| head` does: leave quietly
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if code == _INTERRUPTED:
+        print("interrupted: nothing was written", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 
