@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from importlib.metadata import version
@@ -74,3 +76,12 @@ def test_a_protocol_cannot_be_changed():
         p.matrix[0, 0, 0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
         p.channel.r_s[0, 0] = 1.0
+
+
+def test_a_protocol_travels_to_other_processes():
+    p = rldp.design(rldp.ChiSquareSet(rldp.Table([[3, 1], [1, 3]])), 1.0, "ue-cr")
+    for q in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert q.document() == p.document()
+        assert q.utility == p.utility
+        with pytest.raises(TypeError):
+            q.parameters["epsilon_2"] = 9.0

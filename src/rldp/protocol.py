@@ -159,6 +159,10 @@ class ReleaseProtocol:
         document = self.document()
         write_document(path, document | {"hash": _hash(document)})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go through the document, so that they are read-only too."""
+        return _from_document, (self.document(),)
+
     def __repr__(self) -> str:
         """Name, ε and what is kept."""
         return (
