@@ -89,9 +89,7 @@ def _certificate(
     return certificate
 
 
-def _multipliers(
-    channel: Channel, integers: IntegerParts, F: ChiSquareSet, bits: int
-) -> Document | None:
+def _multipliers(channel: Channel, integers: IntegerParts, F: ChiSquareSet, bits: int) -> Document:
     """η of every vector in both directions, as integers beyond its extreme entries."""
     q, s = _vectors(channel, integers)
     p, k = F.table.p_u_given_s[s], F.stretch(s)
