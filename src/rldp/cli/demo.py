@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rldp.cli import show
 from rldp.errors import FileError
+
+if TYPE_CHECKING:
+    from rldp.uncertainty import UncertaintySet
 
 
 def demo(
@@ -48,13 +51,11 @@ def demo(
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 
 
-def _draw(F: object, picture: Path) -> None:
+def _draw(F: UncertaintySet, picture: Path) -> None:
     from rldp.errors import MissingExtraError
     from rldp.plots import tradeoff
     from rldp.protocols.catalogue import compare
-    from rldp.uncertainty import UncertaintySet
 
-    assert isinstance(F, UncertaintySet)
     epsilons = [0.2 * i for i in range(1, 41)]
     try:
         tradeoff(compare(F, epsilons), picture, title=show.columns_title(F.table), mark=1.0)
