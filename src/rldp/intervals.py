@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 try:
     import flint
 except ImportError:  # an optional extra; check_with_intervals says what to install
-    flint = None  # type: ignore[assignment]
+    flint = None  # type: ignore[assignment]  # a module, where it is installed
 
 _PRECISION = 256
 _MOST_DIGITS = 400

@@ -61,6 +61,7 @@ class UncertaintySet(ABC):
     def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
         """Smallest and largest T[i]·P_{U|s[i]} over F, each row i by itself; T is (rows, n_u)."""
 
+    # most sets have no budget to share
     def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:  # noqa: ARG002
         """The same where s has only this share of what F allows all S values together."""
         return self.mean_range(T, s)
@@ -112,6 +113,7 @@ class AllDistributions(UncertaintySet):
         """All mass may sit on the rarest cell."""
         return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
 
+    # the same for every s
     def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
         """The smallest and largest entry."""
         return T.min(axis=1), T.max(axis=1)

@@ -100,6 +100,7 @@ class Channel(ABC):
     def contests(self) -> Contests:
         """The comparisons that privacy asks for."""
 
+    # most channels need one entry only
     def output(self, contests: Contests, first: int, second: int) -> Output:  # noqa: ARG002
         """An output in which two entries of a group meet, as a release writes it."""
         return int(contests.symbol[first])

@@ -63,6 +63,8 @@ def calibrated(family: Family, F: UncertaintySet, epsilon: float, pinned: Pinned
         if top > 64 * (epsilon + left):  # U goes as it is: there is nothing more to spend on
             return max(sharp, best, at_fixed_splits(top), key=utility)
         low, top = top, 2 * top
+    if excess(at_fixed_splits(low)) >= 0:  # spent already, to the last digit
+        return max(sharp, best, key=utility)
     room = brentq(lambda x: excess(at_fixed_splits(x)), low, top, xtol=1e-12, rtol=1e-12)
     return max(sharp, at_fixed_splits(room), key=utility)
 
