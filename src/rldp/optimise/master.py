@@ -1,0 +1,85 @@
+"""The master programme of column generation: max gains · θ, Σ θ_v v = 1, θ ≥ 0, by HiGHS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+_FINEST = 1e-10  # the smallest tolerance that HiGHS takes
+
+
+class Optimum(NamedTuple):
+    """The value of the programme, the price of every row, the weight of every column."""
+
+    value: float
+    prices: Array
+    weights: Array
+
+
+class Programme:
+    """A maximisation over non-negative columns that grows and is solved again from where it was."""
+
+    def __init__(self, row_values: Array) -> None:
+        """Take what the rows must be equal to."""
+        import highspy  # noqa: PLC0415  (a fifth of a second that only designs need)
+
+        self._infinity = highspy.kHighsInf
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._solver = highspy.Highs()
+        self._solver.silent()
+        for name, value in (
+            ("presolve", "off"),
+            ("solver", "simplex"),
+            ("simplex_strategy", 4),  # primal: new columns leave the old point feasible
+            ("threads", 1),
+            ("primal_feasibility_tolerance", _FINEST),
+            ("dual_feasibility_tolerance", _FINEST),
+        ):
+            self._solver.setOptionValue(name, value)
+        self._solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._add_rows(row_values, row_values)
+
+    def _add_rows(self, low: Array, high: Array) -> None:
+        n, none = len(low), np.zeros(0, np.int32)
+        self._solver.addRows(n, low, high, 0, np.zeros(n, np.int32), none, np.zeros(0))
+
+    def add_columns(self, columns: Array, gains: Array) -> None:
+        """Add columns, shape (columns, rows), with what one unit of each gains."""
+        is_set = columns != 0
+        counts = is_set.sum(axis=1)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
+        rows = np.nonzero(is_set)[1].astype(np.int32)
+        zero, free = np.zeros(len(gains)), np.full(len(gains), self._infinity)
+        self._solver.addCols(
+            len(gains), gains, zero, free, rows.size, starts, rows, columns[is_set]
+        )
+
+    def add_limit(self, columns: Indices, coefficients: Array) -> None:
+        """Add the row coefficients · θ ≤ 0 over some columns."""
+        self._solver.addRow(-self._infinity, 0.0, columns.size, columns, coefficients)
+
+    def free(self, column: int) -> None:
+        """Let a column's weight be negative too."""
+        self._solver.changeColBounds(column, -self._infinity, self._infinity)
+
+    def solved(self) -> Optimum:
+        """The optimum over the columns so far."""
+        self._solver.run()
+        if self._solver.getModelStatus() != self._optimal:
+            # a basis that lost its accuracy: once more from the beginning
+            self._solver.clearSolver()
+            self._solver.run()
+        status = self._solver.getModelStatus()
+        if status != self._optimal:
+            raise ArithmeticError(f"HiGHS stopped with {self._solver.modelStatusToString(status)}.")
+        solution = self._solver.getSolution()
+        return Optimum(
+            self._solver.getObjectiveValue(),
+            np.array(solution.row_dual),
+            np.array(solution.col_value),
+        )
