@@ -77,7 +77,7 @@ class Block:
             return T, np.full(lo.size, 2 * some.size)
         high, low = self.levels(self.masses, lo[:, None], hi[:, None])
         T = np.where(self.subsets, high[..., None], low[..., None])
-        box, H, f = self._fractional(lo, hi)
+        box, H, f = self.fractional(lo, hi)
         counts = np.bincount(box, minlength=lo.size)
         more = np.zeros((lo.size, int(counts.max(initial=0)), self.n_u))
         place = np.arange(box.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -86,7 +86,7 @@ class Block:
         more[box, place, f] = (lo[box] - self.masses[H] * full) / self.m[f]
         return np.concatenate([T, more], axis=1), counts + 2**self.n_u
 
-    def _fractional(
+    def fractional(
         self, lo: Array, hi: Array
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
         """Box, subset and cell of every vertex of the third pattern, box by box."""
