@@ -72,7 +72,7 @@ def maximiser(T: Array, p: Array, k: float) -> Array:
 
 
 class Attained(NamedTuple):
-    """A bound that errs on the safe side by rounding only, and the R in the ball that attains it."""
+    """A bound on the safe side of rounding, and an R in the ball that attains it."""
 
     value: Array
     R: Array

@@ -6,12 +6,13 @@ and D_x = Σ_y Q_xy log(Q_xy/q_y),
 
     I_P  =  D·P - Σ_y p_y log(p_y/q_y)  =  Σ_y [θ_y D·P + p_y - p_y log(p_y/q_y)] - 1,
 
-and every bracket has a minimum over F that can be proven (`rldp.minima`). With q the law of Y at the
-worst P, each bracket is smallest at that same P once its share suffices, and then nothing is lost.
+and every bracket has a minimum over F that can be proven (`rldp.minima`). With q the law of Y at
+the worst P, each bracket is smallest at that P once its share suffices, and nothing is lost then.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +28,12 @@ Array = NDArray[np.float64]
 
 _ULP = float(np.finfo(float).eps)
 _MOST_ENTRIES = 2**18  # of a matrix whose outputs are listed
+_FEW_ENTRIES = 2**16  # of one whose shares are improved
 _MOST_STARTS = 24  # cells, and outputs, that a descent starts towards and away from
 _STEPS = 200  # of a descent at most; a dozen is usual
 _ROUNDS = 12  # of better shares at most
 _ATOL = 1e-9  # between both values where the search may end
-_NUDGE = 1e-5  # towards a cell, to measure a slope
+_FEW_STEPS = 2  # of a descent without outputs
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,13 @@ def robust_utility(channel: Channel, F: UncertaintySet) -> RobustUtility:
     v = channel.matrix.transpose(2, 0, 1)
     v = v[v.any(axis=(1, 2))]
     upper, P = _descent(v, F, _starts(v, F))
-    lower = _split_bound(v, F, P, upper)
+    lower = _split_bound(v, F, P, upper) if upper > _ATOL else 0.0
     if upper - lower > _ATOL:
         apart = smallest_informations(v, F)
-        lower = max(lower, float(apart.lower.sum()))
-        other, Q = _descent(v, F, apart.distributions)
-        if other < upper:
-            upper, P = other, Q
+        lower = max(lower, math.fsum(apart.lower))
+        other, elsewhere = _descent(v, F, _some(apart.distributions))
+        if other < upper - _ATOL:
+            upper, P = other, elsewhere
             lower = max(lower, _split_bound(v, F, P, upper))
     return _result(lower, upper, P)
 
@@ -86,7 +88,7 @@ def smallest_informations(columns: Array, F: UncertaintySet) -> Minima:
     v = np.asarray(columns, dtype=float)
     size = v.max(axis=(1, 2))
     v = v / np.where(size > 0, size, 1.0)[:, None, None]
-    lower, upper, P = smallest_sums(xlogy(v, v), v, F)
+    lower, upper, P = smallest_sums(np.asarray(xlogy(v, v), dtype=float), v, F)
     return Minima(size * np.maximum(lower, 0.0), size * np.maximum(upper, 0.0), P)
 
 
@@ -99,9 +101,13 @@ def _result(lower: float, upper: float, P: Array) -> RobustUtility:
 def _starts(v: Array, F: UncertaintySet) -> Array:
     """P̂, and the ends of F towards and away from cells and outputs."""
     cells = np.eye(v[0].size).reshape(-1, *v.shape[1:])
-    some = [each[:: -(-len(each) // _MOST_STARTS)] for each in (cells, v)]
-    directions = np.concatenate([*some, *(-each for each in some)])
+    directions = np.concatenate([_some(cells), _some(v)])
+    directions = np.concatenate([directions, -directions])
     return np.concatenate([F.table.p_su[None], F.smallest_expectation(directions)[1]])
+
+
+def _some(rows: Array) -> Array:
+    return rows[:: -(-len(rows) // _MOST_STARTS)]
 
 
 def _descent(v: Array, F: UncertaintySet, P: Array) -> tuple[float, Array]:
@@ -137,7 +143,7 @@ def _split_bound(v: Array, F: UncertaintySet, P: Array, upper: float) -> float:
     share = np.maximum((v * ratio * P).sum(axis=(1, 2)) - q, 0.0)
     share = share / share.sum() if share.sum() > 0 else np.full(len(v), 1 / len(v))
     rounding = _ULP * (len(v) + 16) * (1 + abs(terms).sum(axis=0).max())
-    constant = float(v.sum(axis=0).max()) + rounding  # Σ_y p_y, which is 1 up to rounding
+    constant = float(v.sum(axis=0).max() + rounding)  # Σ_y p_y, which is 1 up to rounding
 
     def brackets(shares: Array) -> tuple[Array, Array]:
         """The least value of each bracket at each row of shares, and its slope in the share."""
@@ -147,26 +153,26 @@ def _split_bound(v: Array, F: UncertaintySet, P: Array, upper: float) -> float:
         slopes = (found.distributions * D).sum(axis=(1, 2)).reshape(shares.shape)
         return q * found.lower.reshape(shares.shape), slopes
 
-    points = share[None]
-    values, slopes = brackets(points)
+    values, slopes = brackets(share[None])
     lower = float(values.sum()) - constant
-    new = share * np.array([0.25, 0.5, 2.0, 4.0])[:, None]
-    for _ in range(_ROUNDS):
+    points, new = share[None], share * np.array([[0.25], [0.5], [2.0], [4.0]])
+    for step in range(_ROUNDS if v.size <= _FEW_ENTRIES else 0):
         if upper - lower <= _ATOL:
             break
         found, slope = brackets(new)
         points, values, slopes = (
             np.concatenate(pair) for pair in ((points, new), (values, found), (slopes, slope))
         )
-        if len(new) == 1:
-            gain = float(found.sum()) - constant - lower
-            lower += max(0.0, gain)
-        new = _best_shares(points, values, slopes)[None]
+        new, ceiling = _best_shares(points, values, slopes)
+        if step:
+            lower = max(lower, float(found.sum()) - constant)
+        if ceiling - constant - lower < 0.01 * (upper - lower):
+            break  # no shares do better
     return lower
 
 
-def _best_shares(points: Array, values: Array, slopes: Array) -> Array:
-    """Shares that maximise the sum of concave functions, each under its tangents at some points.
+def _best_shares(points: Array, values: Array, slopes: Array) -> tuple[Array, float]:
+    """Shares that maximise a sum of concave functions as their tangents bound it, and this bound.
 
     All arrays have shape (points, outputs). At a price c every function asks for the share where
     its slope falls below c, and the right price is the one at which they ask for 1 together.
@@ -190,30 +196,21 @@ def _best_shares(points: Array, values: Array, slopes: Array) -> Array:
         low, high = (price, high) if shares(price).sum() > 1 else (low, price)
     more, less = shares(low), shares(high)
     part = (1 - less.sum()) / (more.sum() - less.sum())
-    return np.asarray(less + part * (more - less))
+    best = less + part * (more - less)
+    return best[None], float((values + slopes * (best - points)).min(axis=0).sum())
 
 
 def _unlisted(channel: Channel, F: UncertaintySet) -> RobustUtility:
-    """Without outputs: I_P = D·P - KL(P_Y‖q), and KL(P_Y‖q) ≤ KL(P‖P*) if q is the law of Y at P*.
+    """The same without outputs, by data processing.
 
-    Each term P_x log(P_x/P*_x) lies below its chord over the range of P_x. D is the gradient of I at
-    P*, bounded from below by a small step towards each cell, as I is concave.
+    With q the law of Y at any P*, and D_x = D(Q_x‖q), I_P = D·P - KL(P_Y‖q) ≥ D·P - KL(P‖P*).
     """
-    p_hat = F.table.p_su
-    cells = np.eye(p_hat.size).reshape(-1, *p_hat.shape)
-    low = np.maximum(F.smallest_expectation(cells)[0], 0.0).reshape(p_hat.shape)
-    high = -F.smallest_expectation(-cells)[0].reshape(p_hat.shape)
-    center = np.where(p_hat > 0, p_hat, high / p_hat.size)
-    center /= center.sum()
-    most = channel.mutual_information_bounds(center)[1]
-    steps = ((1 - _NUDGE) * center + _NUDGE * cell for cell in cells)
-    moved = np.array([channel.mutual_information_bounds(P)[0] for P in steps])
-    D = ((moved - (1 - _NUDGE) * most - 1e-14) / _NUDGE).reshape(p_hat.shape)
-
-    at_low, at_high = xlogy(low, low / center), xlogy(high, high / center)
-    slope = np.zeros(p_hat.shape)
-    np.divide(at_high - at_low, high - low, out=slope, where=high > low)
-    lower = float(F.smallest_expectation(D - slope)[0]) - float((at_low - slope * low).sum())
-    found = [p_hat, F.smallest_expectation(D)[1]]
-    uppers = [channel.mutual_information_bounds(P)[1] for P in found]
-    return _result(lower - 1e-12, min(uppers), found[int(np.argmin(uppers))])
+    center, divergence = F.divergence_ball()
+    D = channel.divergences(center)
+    lower = float(F.smallest_expectation(D)[0]) - divergence - 1e-12
+    P = [F.table.p_su]
+    for _ in range(_FEW_STEPS):
+        P.append(F.smallest_expectation(D)[1])
+        D = np.minimum(channel.divergences(P[-1]), 1e6)
+    uppers = [channel.mutual_information_bounds(each)[1] for each in P]
+    return _result(lower, min(uppers), P[int(np.argmin(uppers))])

@@ -85,6 +85,11 @@ class UncertaintySet(ABC):
     def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
         """min Σ c P over F, from below, and a P in F that attains it; c and P (..., n_s, n_u)."""
 
+    def divergence_ball(self) -> tuple[Array, float]:
+        """A P* with positive cells and a bound on KL(P‖P*) over F; infinite where none is known."""
+        shape = (self.table.n_s, self.table.n_u)
+        return np.full(shape, 1 / (shape[0] * shape[1])), np.inf
+
     def _with_conditionals(self, p_s: Array, conditionals: dict[int, Array], least: float) -> Array:
         """P with marginal p_s and P̂_{U|s} but for these s, which get at least this little mass."""
         R = self.table.p_u_given_s.copy()
@@ -313,6 +318,10 @@ class ChiSquareSet(UncertaintySet):
         flat = c.reshape(*c.shape[:-2], -1)
         value, P = attained_minimum(flat, self.table.p_su.ravel(), self.radius)
         return value, P.reshape(c.shape)
+
+    def divergence_ball(self) -> tuple[Array, float]:
+        """P̂ with a little mass on empty cells."""
+        return chi_square.divergence_ball(self.table.p_su, self.radius)
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether Σ P̂_x²/P_x ≤ 1 + B, up to rounding."""
