@@ -271,6 +271,17 @@ def test_the_bracket_closes_for_large_samples():
         assert found.upper - found.lower < 1e-10
 
 
+@given(some.full_tables(3, 3), some.seeds)
+def test_the_split_bound_holds_from_anywhere(table, rng):
+    """Before it is cut at the value that is attained, from the worst P or from any other."""
+    F = ChiSquareSet(Table(table.counts * 1000))
+    channel = channel_for(rng, F)
+    v, found = channel.Q.transpose(2, 0, 1), robust_utility(channel, F)
+    for P in (found.distribution, F.table.p_su, points(rng, F, 1)[0]):
+        bound = robust._split_bound(v[v.any(axis=(1, 2))], F, P, found.upper)
+        assert bound <= found.upper + ROUNDING
+
+
 def test_a_known_distribution_leaves_the_utility():
     table = Table([[30, 4, 8], [12, 20, 1]])
     p = design(ChiSquareSet(table), 1.0, "grr-cr")

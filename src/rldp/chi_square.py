@@ -148,8 +148,8 @@ def divergence_ball(p: ArrayLike, B: float) -> tuple[Array, float]:
 
     for every κ, of which the best on a grid is taken.
 
-    >>> round(divergence_ball([0.5, 0.5], 0.01)[1], 4)  # B/2 and a little
-    0.005
+    >>> round(divergence_ball([0.5, 0.5], 1e-4)[1] * 2e4, 2)  # hardly more than B/2
+    1.01
     """
     p = np.asarray(p, dtype=float)
     high = probability_bounds(p, B)[1]

@@ -33,7 +33,7 @@ _MOST_STARTS = 24  # cells, and outputs, that a descent starts towards and away 
 _STEPS = 200  # of a descent at most; a dozen is usual
 _ROUNDS = 12  # of better shares at most
 _ATOL = 1e-9  # between both values where the search may end
-_FEW_STEPS = 2  # of a descent without outputs
+_FEW_STEPS = 1  # of a descent without outputs, after the first
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,7 @@ def _best_shares(points: Array, values: Array, slopes: Array) -> tuple[Array, fl
     more, less = shares(low), shares(high)
     part = (1 - less.sum()) / (more.sum() - less.sum())
     best = less + part * (more - less)
+    best /= best.sum()  # what is proven holds for a sum of exactly 1
     return best[None], float((values + slopes * (best - points)).min(axis=0).sum())
 
 
@@ -208,9 +209,9 @@ def _unlisted(channel: Channel, F: UncertaintySet) -> RobustUtility:
     center, divergence = F.divergence_ball()
     D = channel.divergences(center)
     lower = float(F.smallest_expectation(D)[0]) - divergence - 1e-12
-    P = [F.table.p_su]
+    P = [F.table.p_su, F.smallest_expectation(D)[1]]
     for _ in range(_FEW_STEPS):
+        D = np.minimum(channel.divergences(P[-1]), 1e6)  # ∞ where P shows no such report
         P.append(F.smallest_expectation(D)[1])
-        D = np.minimum(channel.divergences(P[-1]), 1e6)
     uppers = [channel.mutual_information_bounds(each)[1] for each in P]
     return _result(lower, min(uppers), P[int(np.argmin(uppers))])
