@@ -155,7 +155,7 @@ def divergence_ball(p: ArrayLike, B: float) -> tuple[Array, float]:
     high = probability_bounds(p, B)[1]
     seen = p > 0
     center = np.where(seen, p, high / p.size)
-    r, kappa = high[seen] / p[seen], 0.5 + np.geomspace(1e-4, 30.0, 300)[:, None]
+    r, kappa = high[seen] / p[seen], 0.5 + np.geomspace(1e-4, 30.0, 1000)[:, None]
     at_end = r * np.log(r) - kappa / r - (1 + kappa) * r
     of_seen = (p[seen] * np.maximum(-1 - 2 * kappa, at_end)).sum(axis=1)
     of_empty = (high[~seen] * np.maximum(np.log(p.size) - 1 - kappa, 0.0)).sum(axis=1)
