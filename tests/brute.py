@@ -273,3 +273,44 @@ def random_points(rng, p_hat, B: float, n: int) -> list[np.ndarray]:
         towards = rng.dirichlet(np.full(p_hat.size, rng.choice([0.1, 1.0]))).reshape(p_hat.shape)
         points.append(boundary_point(p_hat, towards, B * rng.choice([0.3, 1.0, 1.0])))
     return points
+
+
+# --- robust utility ------------------------------------------------------------------------------
+
+
+def information_of_column(v, P) -> float:
+    """Σ v P log(v/p), p = Σ v P: what one output adds to I_P(X;Y)."""
+    v, P = np.ravel(v), np.ravel(P)
+    p = sum(a * b for a, b in zip(v, P, strict=True))
+    return sum(a * b * math.log(a / p) for a, b in zip(v, P, strict=True) if a * b > 0)
+
+
+def columns_of_gamma(F, epsilon: float) -> np.ndarray:
+    """All vertices of Γ (s1 ≠ s2) on Σ T = 1, shape (n, n_s, n_u), by solving every square system.
+
+    Its faces are T ≥ 0 and z_{s1,u1} ≤ e^ε z_{s2,u2}, where z_{s,u} = m_s·T_s + c_s T_{s,u} is the
+    mean of T_s at a corner of the simplex P_{U|s} ≥ m_s.
+    """
+    m = F.conditional_bounds[0]
+    n_s, n_u = m.shape
+    n = n_s * n_u
+    z = np.zeros((n_s, n_u, n_s, n_u))
+    for s, u in itertools.product(range(n_s), range(n_u)):
+        z[s, u, s] = m[s]
+        z[s, u, s, u] += 1 - m[s].sum()
+    z = z.reshape(n_s, n_u, n)
+    faces = list(np.eye(n))
+    for s, s2 in itertools.permutations(range(n_s), 2):
+        faces += [math.exp(epsilon) * z[s2, b] - z[s, a] for a in range(n_u) for b in range(n_u)]
+    faces = np.array([face / np.linalg.norm(face) for face in faces])
+    found = []
+    choices = np.array(list(itertools.combinations(range(len(faces)), n - 1)))
+    for part in np.array_split(choices, max(1, len(choices) // 20000)):
+        systems = np.concatenate([faces[part], np.ones((len(part), 1, n))], axis=1)
+        systems = systems[abs(np.linalg.det(systems)) > 1e-13]
+        T = np.linalg.solve(systems, np.broadcast_to(np.eye(n)[-1][:, None], (len(systems), n, 1)))
+        T = T[:, :, 0]
+        found.append(T[(T @ faces.T >= -1e-11).all(axis=1)])
+    T = np.maximum(np.concatenate(found), 0.0)
+    _, first = np.unique(np.round(T, 9), axis=0, return_index=True)
+    return T[first].reshape(-1, n_s, n_u)

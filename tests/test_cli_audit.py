@@ -58,6 +58,26 @@ def summary(capsys, *arguments) -> dict:
 # --- audit ---------------------------------------------------------------------------------------
 
 
+def test_robust_utility(capsys, folder):
+    """Only where asked for, in words and in JSON, for protocols and matrices."""
+    plain = summary(capsys, "audit", folder / "ir.json")
+    found = summary(capsys, "audit", folder / "ir.json", "--robust")
+    assert "robust_utility" not in plain
+    p = rldp.load(folder / "ir.json")
+    least, expected = found["robust_utility"], p.robust_utility()
+    assert found["utility"] == p.utility
+    assert (least["lower"], least["upper"]) == (expected.lower, expected.upper)
+    assert p.uncertainty.contains(least["p_su"])
+    assert least["upper"] < found["utility"]
+
+    code, text, _ = run(capsys, "audit", folder / "ir.json", "--robust")
+    assert code == 0
+    assert f"at least  {least['lower'] / math.log(2):.5f} bits" in text
+    assert "% of H(X)" in text
+    matrix = summary(capsys, "audit", folder / "pram.csv", *ADULT, "--robust")
+    assert 0 < matrix["robust_utility"]["lower"] <= matrix["utility"]
+
+
 def test_the_report_says_everything_in_80_columns(folder, capsys):
     code, out, err = run(capsys, "audit", folder / "ir.json")
     assert (code, err) == (0, "")

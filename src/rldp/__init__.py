@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
+    from rldp.robust import RobustUtility
     from rldp.schema import Column, Schema
     from rldp.table import Table
     from rldp.uncertainty import (
@@ -64,6 +65,7 @@ __all__ = [
     "ReleaseProtocol",
     "Risk",
     "RldpError",
+    "RobustUtility",
     "Schema",
     "Table",
     "TooLargeError",
@@ -100,6 +102,7 @@ _HOMES = {
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),
+    "robust": ("RobustUtility",),
     "schema": ("Column", "Schema"),
     "table": ("Table",),
     "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),

@@ -20,6 +20,7 @@ from scipy.special import expit
 Array = NDArray[np.float64]
 
 _STEPS = 60  # of Newton at most; a handful is usual
+_ULP = float(np.finfo(float).eps)
 
 
 class Extremum(NamedTuple):
@@ -68,6 +69,42 @@ def maximiser(T: Array, p: Array, k: float) -> Array:
     R *= (p * np.sqrt(np.maximum(gap, 0.0))).sum() / k**2
     R[int(T.argmax())] += 1 - R.sum()
     return np.asarray(R)
+
+
+class Attained(NamedTuple):
+    """A bound on the safe side of rounding, and an R in the ball that attains it."""
+
+    value: Array
+    R: Array
+
+
+def attained_minimum(T: Array, p: Array, B: float) -> Attained:
+    """min R·T over the ball with k² = 1 + B from below, and an R in the ball that attains it."""
+    T, p = np.broadcast_arrays(T, p)
+    low = T.min(axis=-1)
+    gap = T - low[..., None]
+    D = gap.max(axis=-1)
+    gap /= np.where(D > 0, D, 1.0)[..., None]
+    k = np.broadcast_to(1 + B / (np.sqrt(1 + B) + 1), D.shape)
+    x = _distance_to_top(gap, p, k)
+    root = np.sqrt(x)[..., None]
+    a = np.sqrt(gap + x[..., None])
+    # S = √x + h, and S² - x without the cancellation of two large numbers
+    h = (p * gap / np.where(a + root > 0, a + root, 1.0)).sum(axis=-1)
+    gain, loss = h * (h + 2 * root[..., 0]), B * x
+    rounding = _ULP * ((p.shape[-1] / 4 + 16) * (gain + loss) * D + 2 * abs(low))
+    value = low + D * (gain - loss) / (1 + B) - rounding
+    at_end = a == 0
+    R = np.where(at_end, 0.0, p / np.where(at_end, 1.0, a))
+    is_tilted = (x > 0)[..., None]
+    total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
+    R *= np.where(is_tilted, 1 / total, (h / (1 + B))[..., None])
+    # empty cells at the end get what the others can spare
+    spare = np.where(is_tilted[..., 0], 0.0, 1 - R.sum(axis=-1))
+    end = T.argmin(axis=-1)[..., None]
+    np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
+    is_there = (at_end & (p > 0)).any(axis=-1, keepdims=True)  # all mass at the end already
+    return Attained(value, np.where(is_there, p, R))
 
 
 def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:

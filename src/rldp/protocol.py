@@ -21,6 +21,7 @@ from rldp.channel import Channel, IntegerParts
 from rldp.errors import CertificateError, DataError, FileError
 from rldp.files import read_document, write_document
 from rldp.proof import Proof, ProofError, check
+from rldp.robust import RobustUtility, robust_utility
 from rldp.schema import Schema
 from rldp.table import Table
 from rldp.uncertainty import UncertaintySet
@@ -135,6 +136,10 @@ class ReleaseProtocol:
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""
         return self.channel.mutual_information(p_su)
+
+    def robust_utility(self, F: UncertaintySet | None = None) -> RobustUtility:
+        """min I(X;Y) in nats over F, the protocol's own set unless another is given."""
+        return robust_utility(self.channel, self.uncertainty if F is None else F)
 
     def public(self) -> PublicProtocol:
         """The version for clients: table and schema, without the design sample."""

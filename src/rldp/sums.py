@@ -47,6 +47,14 @@ def expected_w_log_w(
     The bounds coincide, up to rounding, while the sum has at most `most_atoms` atoms, for example
     for up to 16 coins, or for any number of coins whose sizes are multiples of one unit.
     """
+    low, high = bracketing_laws(laws, offset, most_atoms)
+    return _expected(low), _expected(high)
+
+
+def bracketing_laws(
+    laws: Sequence[Law], offset: float = 0.0, most_atoms: int = _MOST_ATOMS
+) -> tuple[Law, Law]:
+    """Two laws with the mean of W = offset + Σ, the first below W in convex order, then above."""
     work = sum(law.atoms.size for law in laws)
     most = min(most_atoms, max(2**11, 2 * _WORK // max(work, 1)))
     low = high = Law(np.array([offset]), np.array([1.0]))
@@ -57,7 +65,7 @@ def expected_w_log_w(
         high = low if is_exact else _sum(high, law)
         if high.atoms.size > most or low.atoms.size > most:
             low, high = _merged(low, most), _split(high, most)
-    return _expected(low), _expected(high)
+    return low, high
 
 
 def _expected(law: Law) -> float:

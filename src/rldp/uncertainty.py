@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rldp import chi_square
-from rldp.ball import Split, largest_mean, maximiser, smallest_mean, worst_split
+from rldp.ball import (
+    Split,
+    attained_minimum,
+    largest_mean,
+    maximiser,
+    smallest_mean,
+    worst_split,
+)
 from rldp.errors import DataError, ParameterError
 from rldp.information import distribution
 from rldp.table import Table
@@ -74,6 +81,15 @@ class UncertaintySet(ABC):
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
         """A P in F, shape (n_s, n_u), that attains (or all but attains) the largest log-ratio."""
 
+    @abstractmethod
+    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
+        """min Σ c P over F, from below, and a P in F that attains it; c and P (..., n_s, n_u)."""
+
+    def divergence_ball(self) -> tuple[Array, float]:
+        """A P* with positive cells and a bound on KL(P‖P*) over F; infinite where none is known."""
+        shape = (self.table.n_s, self.table.n_u)
+        return np.full(shape, 1 / (shape[0] * shape[1])), np.inf
+
     def _with_conditionals(self, p_s: Array, conditionals: dict[int, Array], least: float) -> Array:
         """P with marginal p_s and P̂_{U|s} but for these s, which get at least this little mass."""
         R = self.table.p_u_given_s.copy()
@@ -124,6 +140,13 @@ class AllDistributions(UncertaintySet):
         P[s_1, T_1.argmax()] = P[s_2, T_2.argmin()] = 0.5
         return P
 
+    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
+        """All mass on the smallest entry."""
+        flat = c.reshape(*c.shape[:-2], -1)
+        P = np.zeros(flat.shape)
+        np.put_along_axis(P, flat.argmin(axis=-1)[..., None], 1.0, -1)
+        return flat.min(axis=-1), P.reshape(c.shape)
+
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su is a distribution at all."""
         self._distribution(p_su)
@@ -166,6 +189,12 @@ class KnownDistribution(UncertaintySet):
             if self.table.p_s[s] == 0
         }
         return self._with_conditionals(self.table.p_s, unseen, least=1e-14)
+
+    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
+        """The mean under P̂."""
+        p, rounding = self.table.p_su, np.finfo(float).eps * (c.shape[-2] * c.shape[-1] + 2)
+        mean = (c * p).sum(axis=(-2, -1)) - rounding * (abs(c) * p).sum(axis=(-2, -1))
+        return mean, np.broadcast_to(p, c.shape)
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su are the frequencies, up to rounding."""
@@ -283,6 +312,16 @@ class ChiSquareSet(UncertaintySet):
             worst[s] = maximiser(T, table.p_u_given_s[s], float(k[s]))
         p_s = table.p_s * np.where(np.isfinite(k), k, 0.0)
         return self._with_conditionals(p_s / p_s.sum(), worst, least=tiny)
+
+    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
+        """F is one χ² ball over all cells."""
+        flat = c.reshape(*c.shape[:-2], -1)
+        value, P = attained_minimum(flat, self.table.p_su.ravel(), self.radius)
+        return value, P.reshape(c.shape)
+
+    def divergence_ball(self) -> tuple[Array, float]:
+        """P̂ with a little mass on empty cells."""
+        return chi_square.divergence_ball(self.table.p_su, self.radius)
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether Σ P̂_x²/P_x ≤ 1 + B, up to rounding."""

@@ -78,6 +78,10 @@ class Channel(ABC):
     def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
         """Two numbers that bracket I(X;Y) at p_su; equal wherever it is computed exactly."""
 
+    @abstractmethod
+    def divergences(self, p_su: ArrayLike) -> Array:
+        """D(Q_x‖P_Y) of each record x = (s, u), from below; their mean under p_su is I(X;Y)."""
+
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats for X ~ p_su, shape (n_s, n_u)."""
         return sum(self.mutual_information_bounds(p_su)) / 2

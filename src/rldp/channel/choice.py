@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
 
 from rldp.channel.base import (
     ANYONE,
@@ -58,11 +59,23 @@ class ChoiceChannel(Channel):
     def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
         """I(X;Y), exact, from the blocks."""
         p_su = distribution(p_su, self.shape)
-        absent = 1 - p_su.sum(axis=1, keepdims=True)
-        p_y = np.einsum("su,suz->sz", p_su, self.own) + absent * self.other
+        absent, p_y = self._law(p_su)
         value = divergence_sum(p_su[:, :, None], self.own, p_y[:, None, :])
         value += divergence_sum(absent, self.other, p_y)
         return self._within_entropy(value, value, p_su)
+
+    def divergences(self, p_su: ArrayLike) -> Array:
+        """Exact, from the blocks."""
+        p_y = self._law(distribution(p_su, self.shape))[1]
+        elsewhere = rel_entr(self.other, p_y).sum(axis=1)
+        elsewhere = np.where(np.eye(elsewhere.size, dtype=bool), 0.0, elsewhere).sum(axis=1)
+        own = rel_entr(self.own, p_y[:, None, :]).sum(axis=2)
+        return np.asarray(own + elsewhere[:, None])
+
+    def _law(self, p_su: Array) -> tuple[Array, Array]:
+        """The mass outside each block, and P_Y."""
+        absent = 1 - p_su.sum(axis=1, keepdims=True)
+        return absent, np.einsum("su,suz->sz", p_su, self.own) + absent * self.other
 
     def contests(self) -> Contests:
         """One group for each (b, z): those with s = b against everyone else."""

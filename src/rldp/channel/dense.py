@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
 
 from rldp.channel.base import (
     Channel,
@@ -54,6 +55,11 @@ class DenseChannel(Channel):
         p_su = distribution(p_su, self.shape)
         value = mutual_information(p_su, self.Q)
         return self._within_entropy(value, value, p_su)
+
+    def divergences(self, p_su: ArrayLike) -> Array:
+        """Exact."""
+        p_y = np.einsum("su,suy->y", distribution(p_su, self.shape), self.Q)
+        return np.asarray(rel_entr(self.Q, p_y).sum(axis=2))
 
     def contests(self) -> Contests:
         """One group for each output, one entry for each s."""

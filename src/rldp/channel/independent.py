@@ -56,6 +56,12 @@ class IndependentChannel(Channel):
         value = float(entr(self.r_s.T @ p_su @ self.r_u).sum() - noise_s - noise_u)
         return self._within_entropy(value, value, p_su)
 
+    def divergences(self, p_su: ArrayLike) -> Array:
+        """Exact wherever P_Y is positive."""
+        p_y = np.maximum(self.r_s.T @ distribution(p_su, self.shape) @ self.r_u, 1e-300)
+        noise = entr(self.r_s).sum(axis=1)[:, None] + entr(self.r_u).sum(axis=1)
+        return np.asarray(-self.r_s @ np.log(p_y) @ self.r_u.T - noise)
+
     def contests(self) -> Contests:
         """One group for each report of U; the report of S enters by its worst ratio."""
         n_s, n_y = self.shape[0], self.r_u.shape[1]

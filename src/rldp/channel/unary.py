@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
 
 from rldp.channel.base import (
     Channel,
@@ -20,9 +21,11 @@ from rldp.channel.base import (
 )
 from rldp.errors import DataError
 from rldp.information import distribution, divergence_sum
-from rldp.sums import Law, coins, expected_w_log_w
+from rldp.sums import Law, bracketing_laws, coins, expected_w_log_w
 
 Array = NDArray[np.float64]
+
+_FEW_ATOMS = 2**12  # of a law behind divergences, of which there are many
 
 
 class UnaryChannel(Channel):
@@ -85,13 +88,8 @@ class UnaryChannel(Channel):
         block, and is counted apart.
         """
         p_su = distribution(p_su, self.shape)
-        weight = p_su[:, :, None] * self.own
-        reference = self.other[self.block]
-        block_mass = np.zeros(self.other.shape)
-        np.add.at(block_mass, self.block, weight)
-        is_shared = self.other > 0
-        ratio = np.zeros(self.other.shape)
-        np.divide(block_mass, self.other, out=ratio, where=is_shared)
+        reference, is_shared = self.other[self.block], self.other > 0
+        block_mass, ratio = self._block_masses(p_su)
 
         gain = divergence_sum(p_su[:, :, None], self.own, reference)
         # where other = 0 the reference of divergence_sum counts nothing: compare with the block
@@ -101,6 +99,38 @@ class UnaryChannel(Channel):
         offset, laws = _independent_laws(ratio, self.other)
         low, high = expected_w_log_w(laws, offset)
         return self._within_entropy(gain - high, gain - low, p_su)
+
+    def divergences(self, p_su: ArrayLike) -> Array:
+        """E[log(own/other) - log W] given the record, its block's symbol identifying it or not.
+
+        Given symbol z in block b, W is V_b(z) plus the independent V of all other blocks. The law
+        of these is replaced by one below it in convex order, where the mean of log W is larger.
+        """
+        block_mass, ratio = self._block_masses(distribution(p_su, self.shape))
+        log_w = np.zeros(self.other.shape)
+        others: dict[bytes, Law] = {}  # equal blocks, of which unary encoding has many, share one
+        for b, row in enumerate(ratio):
+            key = row.tobytes() + self.other[b].tobytes()
+            if key not in others:
+                rest = np.arange(self.n_blocks) != b
+                offset, laws = _independent_laws(ratio[rest], self.other[rest])
+                others[key] = bracketing_laws(laws, offset, _FEW_ATOMS)[0]
+            W = np.maximum(others[key].atoms + row[:, None], 1e-300)
+            log_w[b] = np.log(W) @ others[key].masses
+        is_shared = self.other > 0
+        reference = np.where(is_shared, self.other, block_mass)[self.block]
+        gain = (
+            rel_entr(self.own, reference) - self.own * np.where(is_shared, log_w, 0.0)[self.block]
+        )
+        return np.asarray(gain.sum(axis=2))
+
+    def _block_masses(self, p_su: Array) -> tuple[Array, Array]:
+        """Σ p own of each block and symbol, and the same over other where that is positive."""
+        block_mass = np.zeros(self.other.shape)
+        np.add.at(block_mass, self.block, p_su[:, :, None] * self.own)
+        ratio = np.zeros(self.other.shape)
+        np.divide(block_mass, self.other, out=ratio, where=self.other > 0)
+        return block_mass, ratio
 
     @cached_property
     def _ratio(self) -> Array:

@@ -57,6 +57,10 @@ def audit(
         typer.Option("--set", help="Distributions that may be true (default: the protocol's own)."),
     ] = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
+    robust: Annotated[
+        bool,
+        typer.Option("--robust", help="Also the least that reports tell of a record, over F."),
+    ] = False,
     json: arguments.Json = False,
 ) -> None:
     """Find the worst case of a protocol or of any matrix, and say what reports can tell.
@@ -67,6 +71,7 @@ def audit(
     """
     from rldp.disclosure import risk
     from rldp.matrices import MATRIX_FILES
+    from rldp.robust import robust_utility
 
     if epsilon is not None and not epsilon >= 0:
         raise ParameterError(f"Expected --epsilon ≥ 0, got {epsilon:g}.")
@@ -78,14 +83,18 @@ def audit(
     else:
         subject = _protocol(file, options)
     claim = subject.claim if epsilon is None else epsilon
-    found = risk(subject.channel, subject.F)
-    name = subject.name
+    channel, F, name = subject.channel, subject.F, subject.name
+    found = risk(channel, F)
+    least = robust_utility(channel, F) if robust else None
     if json:
-        summary = report.risk_summary(found, subject.F, file=file.name, name=name, claim=claim)
+        summary = report.risk_summary(found, F, file=file.name, name=name, claim=claim)
+        if least is not None:
+            summary |= report.usefulness_summary(least, F, channel)
         show.as_json(summary)
     else:
-        channel = subject.channel
-        report.risk(found, subject.F, channel, file=file.name, name=name, claim=claim)
+        report.risk(found, F, channel, file=file.name, name=name, claim=claim)
+        if least is not None:
+            report.usefulness(least, F, channel)
     if claim is not None and not report.holds(found, claim):
         raise typer.Exit(1)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rldp.auditing import Witness
     from rldp.channel import Channel
     from rldp.disclosure import Risk
+    from rldp.robust import RobustUtility
     from rldp.uncertainty import UncertaintySet
 
 CLAIM_ATOL = 1e-9  # by which an audited ε may exceed a claimed one, for rounding
@@ -116,6 +117,25 @@ def risk_summary(
         "not_covered": _not_covered(F),
     }
     return {key: _finite(value) for key, value in summary.items()}
+
+
+def usefulness(least: RobustUtility, F: UncertaintySet, channel: Channel) -> None:
+    """Print how much reports tell of a record: at the frequencies, and at worst over F."""
+    rows = {
+        "at the frequencies of the sample": channel.mutual_information(F.table.p_su),
+        "under every distribution in F, at least": least.lower,
+        "under the worst one found": least.upper,
+    }
+    note("\nHow much one report tells of the whole record")
+    H = F.table.entropy
+    shares = {line: f"{100 * x / H:.2f} % of H(X)" if H > 0 else "" for line, x in rows.items()}
+    _columns([(line, f"{x / math.log(2):.5f} bits", shares[line]) for line, x in rows.items()])
+
+
+def usefulness_summary(least: RobustUtility, F: UncertaintySet, channel: Channel) -> dict[str, Any]:
+    """The same for machines, in nats."""
+    robust = {"lower": least.lower, "upper": least.upper, "p_su": least.distribution.tolist()}
+    return {"utility": channel.mutual_information(F.table.p_su), "robust_utility": robust}
 
 
 def holds(found: Risk, claim: float) -> bool:
