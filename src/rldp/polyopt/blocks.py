@@ -42,6 +42,12 @@ class Block:
         """m(H) of all subsets."""
         return subset_sums(self.m)
 
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array, Array]:
+        """Every subset with every cell that it lacks, and its mass without and with that cell."""
+        H, f = (i.astype(np.int32) for i in np.nonzero(~self.subsets & (self.m > 0)))
+        return H, f, self.masses[H], self.masses[H] + self.m[f]
+
     def is_single(self, lo: Array, hi: Array) -> NDArray[np.bool_]:
         """Whether a box holds one column only, T = lo."""
         return np.asarray(hi - lo <= _POINT * hi)
@@ -90,10 +96,9 @@ class Block:
         self, lo: Array, hi: Array
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
         """Box, subset and cell of every vertex of the third pattern, box by box."""
-        H, f = np.nonzero(~self.subsets & (self.m > 0))
+        H, f, below, above = self._steps
         with np.errstate(divide="ignore"):
             r = np.where(self.is_single(lo, hi), np.inf, self.c * lo / (hi - lo))[:, None]
-        below, above = self.masses[H], self.masses[H] + self.m[f]
         # at a change of pattern these vertices are those of the subset itself
         box, which = np.nonzero((below < r * (1 - _POINT)) & (above > r * (1 + _POINT)))
         return box, H[which], f[which]

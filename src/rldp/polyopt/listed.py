@@ -92,6 +92,12 @@ class Listed:
         mass = self._mass[lists, choice].sum(axis=1)
         return Priced(self._T[lists, choice] / mass[:, None, None], found.worth[:most], found.bound)
 
+    @property
+    def n_columns(self) -> int:
+        """How many products of vertices there are."""
+        lengths = (self._roots.last - self._roots.first + 1).astype(object)
+        return int(lengths.prod(axis=1).sum())
+
     def columns(self) -> Array:
         """Every product of vertices, shape (columns, n_s, n_u): for tests and small tables only."""
         products = []

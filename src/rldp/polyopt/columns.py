@@ -1,0 +1,89 @@
+"""The mixture of whole columns: θ_v ≥ 0 with Σ θ_v v = 1 is a protocol with outputs θ_v v."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.optimise.master import Optimum, Programme
+from rldp.polyopt.blocks import Block
+
+Array = NDArray[np.float64]
+Progress = Callable[[float, float], None]  # nats kept so far, and what nothing can exceed
+
+_NEGLIGIBLE = 1e-13
+
+
+class Master:
+    """The programme max Σ θ_v μ(v), Σ θ_v v = 1 over columns v with Σ P̂ v = 1."""
+
+    def __init__(
+        self,
+        p_su: Array,
+        is_bound: NDArray[np.bool_],
+        gains: Callable[[Array], Array] | None = None,
+    ) -> None:
+        """Take P̂, which cells are possible at all, and μ if it is not that of I(X;Y) at P̂."""
+        self._p_su, self.is_bound = p_su, is_bound
+        self.gains = gains or self._informations
+        self._programme = Programme(np.ones(int(is_bound.sum())))
+        self._columns: list[Array] = []  # scaled to Σ P̂ v = 1
+
+    def add(self, columns: Array) -> None:
+        """Add columns of shape (columns, n_s, n_u), of any scale."""
+        if not len(columns):
+            return
+        columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
+        self._columns.append(columns)
+        self._programme.add_columns(columns[:, self.is_bound], self.gains(columns))
+
+    def _informations(self, columns: Array) -> Array:
+        return np.asarray(-np.einsum("vsu,su->v", entr(columns), self._p_su))
+
+    @property
+    def columns(self) -> Array:
+        """All columns so far."""
+        return np.concatenate(self._columns)
+
+    def solved(self) -> Optimum:
+        """The best mixture of the columns so far."""
+        return self._programme.solved()
+
+    def prices(self, optimum: Optimum) -> Array:
+        """The price of every cell, shape (n_s, n_u); 0 where the cell is impossible."""
+        prices = np.zeros(self._p_su.shape)
+        prices[self.is_bound] = optimum.prices
+        return prices
+
+    def protocol(self, optimum: Optimum) -> Array:
+        """Q[s, u, y] of the mixture; an impossible cell releases what the others of its s do."""
+        some = np.flatnonzero(optimum.weights > _NEGLIGIBLE)
+        Q = np.moveaxis(self.columns[some], 0, 2) * optimum.weights[some]
+        p_s = self._p_su.sum(axis=1, keepdims=True)
+        p_u_given_s = np.divide(self._p_su, p_s, out=np.zeros_like(self._p_su), where=p_s > 0)
+        average = np.einsum("su,suy->sy", p_u_given_s, Q)
+        Q = np.where(self.is_bound[:, :, None], Q, average[:, None, :])
+        return np.asarray(Q / Q.sum(axis=2, keepdims=True))
+
+
+def is_bound(blocks: Sequence[Block]) -> NDArray[np.bool_]:
+    """The cells that are possible at all, shape (n_s, n_u)."""
+    return np.array([(block.m > 0) | (block.c > 0) for block in blocks])
+
+
+def simple_columns(shape: tuple[int, ...], factor: float, *, distinct: bool) -> Array:
+    """The columns of GRR, and of SRR where only distinct s are compared: both lie in Γ."""
+    n_s, n_u = shape
+    cells = np.eye(n_s * n_u).reshape(-1, n_s, n_u)
+    columns = 1 + (factor - 1) * cells
+    if not distinct:
+        return columns
+    own = cells.max(axis=2, keepdims=True)
+    return np.concatenate([columns, np.where(cells > 0, factor, np.where(own > 0, 1 / factor, 1.0))])
+
+
+def untold(utility: float, bound: float) -> None:
+    """Tell nobody."""
