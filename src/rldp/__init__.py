@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rldp.matrices import read_matrix
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
+    from rldp.protocols.programmes import ceiling, srr_threshold
     from rldp.reading import read_table
     from rldp.robust import RobustUtility
     from rldp.schema import Column, Schema
@@ -72,6 +73,7 @@ __all__ = [
     "UnaryChannel",
     "UncertaintySet",
     "audit",
+    "ceiling",
     "compare",
     "datasets",
     "design",
@@ -81,6 +83,7 @@ __all__ = [
     "read_matrix",
     "read_table",
     "risk",
+    "srr_threshold",
     "verify",
 ]
 
@@ -101,6 +104,7 @@ _HOMES = {
     "matrices": ("read_matrix",),
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
+    "protocols.programmes": ("ceiling", "srr_threshold"),
     "reading": ("read_table",),
     "robust": ("RobustUtility",),
     "schema": ("Column", "Schema"),

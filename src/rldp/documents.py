@@ -146,6 +146,14 @@ def certificate_from(document: Any) -> Document:
     return dict(document)
 
 
+def options_from(document: Document) -> dict[str, str]:
+    """How a protocol was asked for: short words only."""
+    for name, value in document.items():
+        if not isinstance(value, str) or len(name) > 40 or len(value) > 40:
+            raise DataError(f"Expected short words for options, got {reprlib.repr(value)}.")
+    return dict(document)
+
+
 def parameters_document(parameters: Mapping[str, float | tuple[float, ...]]) -> Document:
     """Numbers and lists of numbers, ∞ as the text "inf"."""
     return {

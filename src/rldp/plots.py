@@ -20,6 +20,10 @@ _STYLES = {
     "ir": ("#56B4E9", "^"),
     "grr-cr": ("#0072B2", "D"),
     "ue-cr": ("#009E73", "P"),
+    "polyopt": ("#CC79A7", "X"),
+    "ldp-optimal": ("#F0E442", "h"),
+    "best": ("#000000", "*"),
+    "ceiling": ("#000000", ""),
 }
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -72,7 +76,8 @@ def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None
             markevery=every,
             markersize=4.5,
             linewidth=1.6,
-            label=name.upper(),
+            linestyle="--" if name == "ceiling" else "-",
+            label=name if name in ("best", "ceiling") else name.upper(),
         )
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=0.8, linestyle=":")

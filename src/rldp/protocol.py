@@ -87,13 +87,14 @@ class ReleaseProtocol:
     bits: int
     certificate: Mapping[str, Any]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    bounds: str = "sharp"
+    options: Mapping[str, str] = field(default_factory=dict)  # how it was asked for
     optimality_gap: float | None = None
     rounding_loss: float = 0.0  # nats that the designed channel had more than its integer table
 
     def __post_init__(self) -> None:
         """Make everything read-only."""
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "certificate", MappingProxyType(dict(self.certificate)))
         for N in self.integers.values():
             N.setflags(write=False)
@@ -151,7 +152,7 @@ class ReleaseProtocol:
         """The protocol as plain JSON values: what `save` writes and `rldp.verify` checks."""
         return self.public().document() | {
             "format": _WHOLE,
-            "bounds": self.bounds,
+            "options": dict(self.options),
             "parameters": documents.parameters_document(self.parameters),
             "uncertainty": documents.uncertainty_document(self.uncertainty),
             "certificate": dict(self.certificate),
@@ -257,7 +258,7 @@ def _from_document(document: documents.Document) -> ReleaseProtocol | PublicProt
         bits=bits,
         certificate=documents.certificate_from(documents.typed(document, "certificate", dict)),
         parameters=documents.parameters_from(documents.typed(document, "parameters", dict)),
-        bounds=documents.typed(document, "bounds", str),
+        options=documents.options_from(documents.typed(document, "options", dict)),
         optimality_gap=None if gap is None else documents.number(gap, "optimality_gap"),
         rounding_loss=documents.number(
             documents.typed(document, "rounding_loss", object), "rounding_loss"

@@ -164,3 +164,21 @@ def _progress(title: str) -> Iterator[Callable[[int, int], Any] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def search_progress(name: str, entropy: float) -> Iterator[Callable[[float, float], None] | None]:
+    """A line on the terminal with what is kept so far and what cannot be exceeded."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{name} …") as status:
+
+        def tell(utility: float, bound: float) -> None:
+            most = f"{min(1.0, bound / entropy):.2%}" if entropy > 0 else "nothing"
+            kept = f"{max(0.0, utility / entropy):.2%}" if entropy > 0 else "nothing"
+            status.update(f"{name}: keeps {kept} of H(X), at most {most}; Ctrl-C to stop here")
+
+        yield tell

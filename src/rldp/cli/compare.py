@@ -19,6 +19,13 @@ def compare(
     alpha: arguments.Alpha = 0.05,
     uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option("--protocol", "-p", metavar="NAME ...", help="Only these protocols."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="For each search of polyopt, best, ceiling.")
+    ] = 10.0,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
     plot: arguments.Plot = None,
     json: arguments.Json = False,
@@ -30,7 +37,9 @@ def compare(
     F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha)
     from rldp.protocols.catalogue import compare as compare_all
 
-    records = compare_all(F, epsilon, bounds=bounds.value)
+    records = compare_all(
+        F, epsilon, protocols=protocol, bounds=bounds.value, time_limit=time_limit
+    )
     if plot is not None:
         from rldp.plots import tradeoff
 

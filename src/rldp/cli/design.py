@@ -22,11 +22,25 @@ def design(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Protocol file to write.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", "-p", help="best, grr, ue, srr, ir, grr-cr or ue-cr.")
+        str,
+        typer.Option(
+            "--protocol",
+            "-p",
+            help="best, grr, ue, srr, ir, grr-cr, ue-cr, polyopt or ldp-optimal.",
+        ),
     ] = "best",
     alpha: arguments.Alpha = 0.05,
     uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
+    pairs: Annotated[
+        str, typer.Option(help="polyopt: compare distinct S values, or all as in the paper.")
+    ] = "distinct",
+    objective: Annotated[
+        str, typer.Option(help="polyopt: empirical, or robust: the most for all distributions.")
+    ] = "empirical",
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
+    ] = 30.0,
     pin: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE ...", help="Parameters to fix, such as epsilon_2=0.3."),
@@ -41,7 +55,18 @@ def design(
     F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha)
     from rldp.protocols.catalogue import design as design_one
 
-    p = design_one(F, epsilon, protocol, bounds=bounds.value, parameters=_pinned(pin or []))
+    with arguments.search_progress(protocol, F.table.entropy) as progress:
+        p = design_one(
+            F,
+            epsilon,
+            protocol,
+            bounds=bounds.value,
+            pairs=pairs,
+            objective=objective,
+            parameters=_pinned(pin or []),
+            time_limit=time_limit,
+            progress=progress,
+        )
     if output is not None:
         p.save(output)
     if json:

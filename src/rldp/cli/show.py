@@ -26,6 +26,7 @@ _MEANINGS = {
     "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
     "kappa": "chance that the own value is reported",
     "lambda": "chance that another value is reported",
+    "guaranteed_utility": "nats kept whatever distribution of the set is true",
 }
 _NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
 _TITLES = {
@@ -35,6 +36,10 @@ _TITLES = {
     "ir": "S and U reported independently",
     "grr-cr": "one noisy S, with U if it is right and a made-up U if not",
     "ue-cr": "a noisy set of S values, each with a true or made-up U",
+    "polyopt": "the best outputs for a simplex around F, by linear programming",
+    "ldp-optimal": "the best that protects the whole record",
+    "best": "the best mixture of the outputs of all others",
+    "ceiling": "nothing can keep more, even if the frequencies were the truth",
 }
 
 
@@ -82,10 +87,16 @@ def _grid(
     if with_notes:
         grid.add_column("seconds", justify="right", no_wrap=True)
         grid.add_column("how")
-    best = {e: max(r["utility"] for r in records if r["epsilon"] == e) for e in epsilons}
+    real = [record for record in records if record["protocol"] != "ceiling"]
+    best = {
+        e: max((r["utility"] for r in real if r["epsilon"] == e), default=0.0) for e in epsilons
+    }
     for name in dict.fromkeys(record["protocol"] for record in records):
         rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
-        cells = [_kept(rows[e], is_best=rows[e]["utility"] >= best[e]) for e in epsilons]
+        is_real = name != "ceiling"
+        cells = [
+            _kept(rows[e], is_best=is_real and rows[e]["utility"] >= best[e]) for e in epsilons
+        ]
         if with_notes:
             cells += [f"{rows[epsilons[0]]['seconds']:.3f}", _TITLES.get(name, "")]
         grid.add_row(name, *cells)
@@ -126,8 +137,15 @@ def protocol(p: ReleaseProtocol) -> None:
         f"no answer changes anyone's odds on {names} by more than e^{p.epsilon:g} "
         f"= {math.exp(p.epsilon):.4g}"
     )
+    if p.optimality_gap is not None:
+        note(f"no protocol of its kind keeps {_gap(p)} more")
     note(set_in_words(p.uncertainty))
     note("not promised: privacy of U itself, against other distributions, or for repeated answers")
+
+
+def _gap(p: ReleaseProtocol) -> str:
+    gap = (p.optimality_gap or 0.0) / math.log(2)
+    return f"than {gap:.2g} bits" if gap >= 1e-6 else "than a millionth of a bit"
 
 
 def _numbers(value: float | tuple[float, ...]) -> str:
@@ -144,10 +162,11 @@ def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
     return {
         "protocol": p.name,
         "epsilon": p.epsilon,
-        "bounds": p.bounds,
+        "options": dict(p.options),
         "parameters": parameters_document(p.parameters),
         "utility": p.utility,
         "normalised": p.normalised_utility,
+        "optimality_gap": p.optimality_gap,
         "file": None if output is None else str(output),
     }
 

@@ -26,11 +26,11 @@ class Programme:
 
     def __init__(self, row_values: Array) -> None:
         """Take what the rows must be equal to."""
-        import highspy  # noqa: PLC0415  (a fifth of a second that only designs need)
+        import highspy
 
         self._infinity = highspy.kHighsInf
         self._optimal = highspy.HighsModelStatus.kOptimal
-        self._solver = highspy.Highs()
+        self._solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy has few types
         self._solver.silent()
         for name, value in (
             ("presolve", "off"),

@@ -22,6 +22,7 @@ Indices = NDArray[np.intp]
 
 _AT_ONCE = 2**20  # entries looked at together: they should stay in the cache
 _CUTS = 100  # of one minimisation; a handful is usual
+_ROUNDING = 1e-13
 _SWEEPS = 2  # of the local search
 
 
@@ -110,61 +111,84 @@ def _meeting(lists: Lists, branches: Branches, target: float) -> _Meeting:
     inside = (place >= branches.first[..., None]) & (place <= branches.last[..., None])
     gain = np.where(inside, lists.gain[branches.lists], -np.inf)
     mass = lists.mass[branches.lists]
-    all_rows = np.arange(len(gain))
 
-    def best(multiplier: Array, rows: Indices) -> tuple[Indices, Array, Array]:
+    def line(multiplier: Array, rows: Indices) -> _Lines:
+        """The best product at the multiplier: a line g - λ p below the convex function."""
         choice = (gain[rows] - multiplier[:, None, None] * mass[rows]).argmax(axis=2)
-        chosen = choice[..., None]
-        g = np.take_along_axis(gain[rows], chosen, 2).sum(axis=(1, 2))
-        return choice, g, np.take_along_axis(mass[rows], chosen, 2).sum(axis=(1, 2))
+        g, p = (
+            np.take_along_axis(part[rows], choice[..., None], 2).sum(axis=(1, 2))
+            for part in (gain, mass)
+        )
+        return _Lines(multiplier, choice, g, p)
 
     # the derivative e^{λ-1-t} - p changes its sign between the extreme masses
-    ends = [
-        1 + target + np.log(np.take_along_axis(mass, at[..., None], 2).sum(axis=(1, 2)))
+    rows = np.arange(len(gain))
+    heavy, light = (
+        line(1 + target + np.log(np.take_along_axis(mass, at[..., None], 2).sum((1, 2))), rows)
         for at in (branches.first, branches.last)
-    ]
-    heavy, g_heavy, p_heavy = best(ends[0], all_rows)
-    light, g_light, p_light = best(ends[1], all_rows)
-    low, high = ends
-    value = np.minimum(
-        g_heavy - low * p_heavy + np.exp(low - 1 - target),
-        g_light - high * p_light + np.exp(high - 1 - target),
     )
-    multiplier = np.where(value == g_light - high * p_light + np.exp(high - 1 - target), high, low)
-    rows = np.flatnonzero(value > 0)
+    best = heavy.better(light, target)
+    rows = np.flatnonzero(best.values(target) > 0)
     for _ in range(_CUTS):
         if not rows.size:
             break
-        # the smallest value of the larger of the two lines, plus the exponential
-        crossing = np.clip(
-            (g_heavy[rows] - g_light[rows]) / np.maximum(p_heavy[rows] - p_light[rows], 1e-300),
-            low[rows],
-            high[rows],
-        )
-        left = np.minimum(crossing, 1 + target + np.log(p_heavy[rows]))
-        right = np.maximum(crossing, 1 + target + np.log(p_light[rows]))
-        new = np.where(left < crossing, left, right)
-        line = np.maximum(
-            g_heavy[rows] - new * p_heavy[rows], g_light[rows] - new * p_light[rows]
-        )
-        choice, g, p = best(new, rows)
-        rise = np.exp(new - 1 - target)
-        at_new = g - new * p + rise
-        better = at_new < value[rows]
-        value[rows[better]], multiplier[rows[better]] = at_new[better], new[better]
-        is_heavy = p > rise
-        for keep, side in ((is_heavy, 0), (~is_heavy, 1)):
-            r = rows[keep]
-            if side == 0:
-                heavy[r], g_heavy[r], p_heavy[r], low[r] = choice[keep], g[keep], p[keep], new[keep]
-            else:
-                light[r], g_light[r], p_light[r], high[r] = choice[keep], g[keep], p[keep], new[keep]
-        moved = g - new * p - line > 1e-13 * (np.abs(g) + np.abs(new) * p)
-        rows = rows[moved & (value[rows] > 0)]
-    linear = value - np.exp(multiplier - 1 - target)
+        below, above = heavy.rows(rows), light.rows(rows)
+        new = line(_lowest(below, above, target), rows)
+        known = np.maximum(below.at(new.multiplier), above.at(new.multiplier))
+        size = np.abs(new.gain) + np.abs(new.multiplier) * new.mass
+        has_moved = new.at(new.multiplier) - known > _ROUNDING * size
+        is_heavy = new.mass > np.exp(new.multiplier - 1 - target)
+        for side, mine in ((heavy, is_heavy), (light, ~is_heavy)):
+            side.put(rows[mine], new.rows(np.flatnonzero(mine)))
+        best.put(rows, best.rows(rows).better(new, target))
+        rows = rows[has_moved & (best.values(target)[rows] > 0)]
+    linear = best.at(best.multiplier)
     with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(linear < 0, multiplier - 1 - np.log(-linear), np.inf)
-    return _Meeting(bound, value > 0, heavy, light)
+        bound = np.where(linear < 0, best.multiplier - 1 - np.log(-linear), np.inf)
+    return _Meeting(bound, best.values(target) > 0, heavy.choice, light.choice)
+
+
+class _Lines(NamedTuple):
+    """For every branch a multiplier, the best product there, and its line g - λ p."""
+
+    multiplier: Array
+    choice: Indices
+    gain: Array
+    mass: Array
+
+    def at(self, multiplier: Array) -> Array:
+        return np.asarray(self.gain - multiplier * self.mass)
+
+    def values(self, target: float) -> Array:
+        """The convex function at its own multiplier."""
+        return np.asarray(self.at(self.multiplier) + np.exp(self.multiplier - 1 - target))
+
+    def rows(self, rows: Indices) -> _Lines:
+        return _Lines(self.multiplier[rows], self.choice[rows], self.gain[rows], self.mass[rows])
+
+    def put(self, rows: Indices, others: _Lines) -> None:
+        for mine, part in zip(self, others, strict=True):
+            mine[rows] = part
+
+    def better(self, other: _Lines, target: float) -> _Lines:
+        """Row by row the line with the smaller value."""
+        mine = self.values(target) <= other.values(target)
+        return _Lines(
+            np.where(mine, self.multiplier, other.multiplier),
+            np.where(mine[:, None], self.choice, other.choice),
+            np.where(mine, self.gain, other.gain),
+            np.where(mine, self.mass, other.mass),
+        )
+
+
+def _lowest(heavy: _Lines, light: _Lines, target: float) -> Array:
+    """Where the larger of two lines, plus the exponential, is smallest."""
+    slope = np.maximum(heavy.mass - light.mass, np.finfo(float).tiny)
+    crossing = (heavy.gain - light.gain) / slope
+    crossing = np.clip(crossing, heavy.multiplier, light.multiplier)
+    left = np.minimum(crossing, 1 + target + np.log(heavy.mass))
+    right = np.maximum(crossing, 1 + target + np.log(light.mass))
+    return np.where(left < crossing, left, right)
 
 
 def _climbed(lists: Lists, roots: Branches, choice: Indices) -> tuple[Indices, Array]:
@@ -173,7 +197,6 @@ def _climbed(lists: Lists, roots: Branches, choice: Indices) -> tuple[Indices, A
     place = np.arange(lists.gain.shape[1])
     gain = lists.gain[roots.lists, choice]
     mass = lists.mass[roots.lists, choice]
-    each = np.arange(len(choice))
     for _ in range(_SWEEPS):
         for i in range(choice.shape[1]):
             of = roots.lists[:, i]

@@ -101,7 +101,7 @@ class Block:
             r = np.where(self.is_single(lo, hi), np.inf, self.c * lo / (hi - lo))[:, None]
         # at a change of pattern these vertices are those of the subset itself
         box, which = np.nonzero((below < r * (1 - _POINT)) & (above > r * (1 + _POINT)))
-        return box, H[which], f[which]
+        return box, H[which].astype(np.intp), f[which].astype(np.intp)
 
 
 def subset_sums(values: Array) -> Array:

@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _STAR, _OTHER = 0, 1
+_MOST_U = 12  # values whose subsets are listed
 
 
 class Priced(NamedTuple):
@@ -44,7 +45,10 @@ class Listed:
         self._shape = len(blocks), blocks[0].n_u
         tables = []
         for block in blocks:
-            for lo, hi in ((np.ones_like(taus), factor * taus), (taus, np.full(taus.shape, factor))):
+            for lo, hi in (
+                (np.ones_like(taus), factor * taus),
+                (taus, np.full(taus.shape, factor)),
+            ):
                 T, counts = block.vertices(lo, hi)
                 counts = np.where((block.c > 0) & block.is_single(lo, hi), 1, counts)
                 tables.append((block, T, counts))
@@ -75,14 +79,11 @@ class Listed:
         n_s, n_u = len(blocks), blocks[0].n_u
         if all(block.c == 0 for block in blocks):
             return 8.0 * n_s * n_u * n_u
-        if n_u > 16:
-            return np.inf
-        changes = (
-            sum(block.changes(factor, is_star=star)[0].size for block in blocks for star in (0, 1))
-            if distinct and n_u <= 10
-            else 2.0 * n_s * 2**n_u * distinct
-        )
-        return 2.0 * n_s * (2 + changes) * 2.5 * 2**n_u * n_u
+        if n_u > _MOST_U:
+            return float("inf")
+        both = (True, False) if distinct else ()
+        changes = sum(block.changes(factor, is_star=x)[0].size for block in blocks for x in both)
+        return 5.0 * n_s * (2 + changes) * float(2**n_u) * n_u
 
     def priced(self, prices: Array, target: float, most: int) -> Priced:
         """Columns whose Σ P̂ T log T - prices · T exceeds the target, or the proof of none."""

@@ -1,8 +1,9 @@
-"""objective="robust": the most that is kept for certain, whatever P in F is true (Q² of thm:poly2).
+"""objective="robust": the most that is kept for certain, whatever P in F is true; thm:poly2, Q².
 
-Every column v is worth μ²(v) = min over P in F of Σ v_x P_x log v_x - p log p, and L = Σ θ_v μ²(v) is
-a lower bound on I_P(X;Y) for all P in F. Where all vertices can be listed the optimum is exact. Else
-columns that are good at P̂ are tried, and since μ² ≤ μ their bound holds here too.
+Every column v is worth μ²(v) = min over P in F of Σ v_x P_x log v_x - p log p, and L = Σ θ_v μ²(v)
+is a lower bound on I_P(X;Y) for all P in F. Where all vertices can be listed the optimum over them
+is exact; μ² is not convex, so columns inside Γ may have more, and the theorem leaves them out. On
+larger tables columns that are good at P̂ are tried, and since μ² ≤ μ their bound holds here too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rldp.errors import TooLargeError
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, Progress, is_bound, simple_columns, untold
+from rldp.polyopt.cone import is_extreme
 from rldp.polyopt.listed import Listed
 from rldp.polyopt.solve import MOST_LISTED, Solution
 from rldp.robust import smallest_informations
@@ -48,16 +50,15 @@ def robust_columns(
     pricing = Listed(blocks, factor, distinct=distinct)
     master = Master(p_su, is_bound(blocks), lambda v: smallest_informations(v, F).lower)
     if pricing.n_columns <= _MOST_COLUMNS:
-        master.add(pricing.columns())
+        columns = pricing.columns()
+        master.add(columns[is_extreme(columns, blocks, factor, distinct=distinct)])
         optimum = master.solved()
         return Solution(master.protocol(optimum), optimum.value, optimum.value + _CLOSED)
-    return _generated(master, pricing, simple_columns(p_su.shape, factor, distinct=distinct), deadline, progress or untold)
+    master.add(simple_columns(p_su.shape, factor, distinct=distinct))
+    return _generated(master, pricing, deadline, progress or untold)
 
 
-def _generated(
-    master: Master, pricing: Listed, first: Array, deadline: float, progress: Progress
-) -> Solution:
-    master.add(first)
+def _generated(master: Master, pricing: Listed, deadline: float, progress: Progress) -> Solution:
     optimum, bound = master.solved(), np.inf
     try:
         while time.monotonic() < deadline:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
+from rldp.errors import TooLargeError
 from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, Progress, is_bound, simple_columns, untold
@@ -61,9 +63,7 @@ def best_columns(
         search = Relaxed(p_su, blocks, factor, distinct=distinct)
         optimum, bound = search.solved(master, deadline, told)
     else:
-        optimum, bound = _closed(
-            master, Listed(blocks, factor, distinct=distinct), deadline, told
-        )
+        optimum, bound = _closed(master, Listed(blocks, factor, distinct=distinct), deadline, told)
     return Solution(master.protocol(optimum), optimum.value, bound)
 
 
@@ -84,3 +84,20 @@ def _closed(
     except KeyboardInterrupt:
         pass  # the best so far is what was asked for
     return optimum, bound
+
+
+def is_optimal(Q: Array, p_su: Array, p_min: Array, epsilon: float) -> bool:
+    """Whether no column in Γ improves on a protocol with n_s n_u independent outputs.
+
+    Such a protocol is a basis of the programme, so it has prices of its own.
+    """
+    factor = float(np.exp(epsilon))
+    blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
+    if Listed.size(blocks, factor, distinct=True) > MOST_LISTED:
+        raise TooLargeError(f"{p_su.shape[0]} × {p_su.shape[1]} cells have too many vertices.")
+    columns = np.moveaxis(Q, 2, 0)
+    columns = columns / np.einsum("vsu,su->v", columns, p_su)[:, None, None]
+    gains = -np.einsum("vsu,su->v", entr(columns), p_su)
+    prices = np.linalg.solve(columns.reshape(len(columns), -1), gains).reshape(p_su.shape)
+    pricing = Listed(blocks, factor, distinct=True)
+    return not pricing.priced(prices, _CLOSED, _AT_ONCE).worth.size

@@ -1,19 +1,21 @@
-"""All families, and the two things to do with them: design one, compare all."""
+"""All protocols, and the two things to do with them: design one, compare all."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rldp.certificate import certified
+from rldp.channel import Channel
 from rldp.errors import ParameterError
+from rldp.polyopt.columns import Progress
 from rldp.protocol import Parameter, ReleaseProtocol
-from rldp.protocols import exact, grr, grr_cr, ir, srr, ue, ue_cr
+from rldp.protocols import exact, grr, grr_cr, ir, programmes, srr, ue, ue_cr
 from rldp.protocols.budget import Bounds
 from rldp.protocols.family import Family, Parameters, Pinned
 from rldp.uncertainty import UncertaintySet
@@ -21,11 +23,18 @@ from rldp.uncertainty import UncertaintySet
 Array = NDArray[np.float64]
 
 FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
-NAMES = tuple(FAMILIES)
+PROGRAMMES = {"polyopt": programmes.polyopt, "ldp-optimal": programmes.ldp_optimal}
+BEST, CEILING = "best", "ceiling"
+NAMES = (*FAMILIES, *PROGRAMMES, BEST)
+COMPARED = (*FAMILIES, "polyopt", BEST, CEILING)
 BOUNDS = ("sharp", "exact", "paper")
-BEST = "best"
 LARGEST_EPSILON = 100.0
 
+_TIME_LIMIT = 30.0  # seconds for one design
+_TIME_TO_COMPARE = 10.0  # and for one line of a comparison
+_MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
+_MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
+_MOST_CELLS = 300  # where exact bounds are tried for "best"
 _CELLS_AT_ONCE = 2**14  # cells times ε values searched together: bounds the memory
 
 
@@ -39,26 +48,46 @@ class Record(TypedDict):
     seconds: float
 
 
+@dataclass(frozen=True)
+class _Draft:
+    """A protocol before it is rounded and proved."""
+
+    name: str
+    channel: Channel
+    parameters: Mapping[str, Parameter]
+    options: Mapping[str, str]
+    bound: float = np.inf  # nats that no protocol of this kind exceeds
+
+
 def design(
     uncertainty: UncertaintySet,
     epsilon: float,
     protocol: str = BEST,
     *,
     bounds: str = "sharp",
+    pairs: str = "distinct",
+    objective: str = "empirical",
     parameters: Mapping[str, float | str] | None = None,
+    time_limit: float = _TIME_LIMIT,
+    progress: Progress | None = None,
 ) -> ReleaseProtocol:
-    """The most useful protocol of a family, or of all families, that is (ε, F)-RLDP.
+    """The most useful protocol of a kind, or the best mixture of all kinds, that is (ε, F)-RLDP.
 
-    It maximises I(X;Y) at the frequencies of the table over the parameters of the family, those
-    pinned by `parameters` apart (for example {"epsilon_2": 0.3}).
+    It maximises I(X;Y) at the frequencies of the table.
 
     Args:
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0.
-        protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", or "best" for the best of them.
+        protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "ldp-optimal" (the best
+            that protects the whole record), or "best": a mixture of outputs of all of them, with
+            sharp and with exact bounds, that is never less useful than any.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
-            conditions as the paper prints them.
+            conditions as the paper prints them. With "best", "paper" chooses among those.
+        pairs: for polyopt, "distinct" (s1 ≠ s2) or "all" (Γ as the paper prints it).
+        objective: for polyopt, "empirical", or "robust": the most that is kept for all of F.
         parameters: parameters to pin, under the names that the result reports.
+        time_limit: seconds after which a search ends with the best protocol so far; so does Ctrl-C.
+        progress: called during a search with the nats kept so far and a bound on them.
 
     >>> from rldp import ChiSquareSet, Table
     >>> p = design(ChiSquareSet(Table([[30, 10], [10, 50]])), epsilon=1.0, protocol="srr")
@@ -66,30 +95,76 @@ def design(
     (2, 2, 4)
     """
     _check_set(uncertainty)
-    pinned = dict(parameters or {})
-    if protocol == BEST:
-        if pinned:
-            raise ParameterError("Expected a named protocol to pin parameters of, got 'best'.")
-        records = compare(uncertainty, epsilon, bounds=bounds)
-        protocol = max(records, key=itemgetter("utility"))["protocol"]
-    solution = _optimum(protocol, uncertainty, _checked([epsilon]), bounds, pinned)
-    chosen = {name: _plain(values[0]) for name, values in solution.items()}
-    designed = FAMILIES[protocol].channel(uncertainty, float(epsilon), chosen)
-    table = certified(designed, uncertainty, float(epsilon))
-    p_su = uncertainty.table.p_su
-    lost = designed.mutual_information(p_su) - table.channel.mutual_information(p_su)
+    epsilon = float(_checked([epsilon])[0])
+    options = programmes.Options(pairs, objective, time_limit, progress)
+    if parameters and protocol in (*PROGRAMMES, BEST):
+        raise ParameterError(f"{protocol} has no parameters to pin.")
+    if protocol in PROGRAMMES:
+        draft = _programme(protocol, uncertainty, epsilon, options)
+    elif protocol == BEST:
+        draft = _best(uncertainty, epsilon, bounds, options)
+    else:
+        draft = _closed_form(protocol, uncertainty, epsilon, bounds, parameters or {})
+    return _proved(draft, uncertainty, epsilon)
+
+
+def _proved(draft: _Draft, F: UncertaintySet, epsilon: float) -> ReleaseProtocol:
+    table = certified(draft.channel, F, epsilon)
+    kept = table.channel.mutual_information(F.table.p_su)
+    lost = draft.channel.mutual_information(F.table.p_su) - kept
+    reached = draft.parameters.get("guaranteed_utility", kept)
+    gap = None if np.isinf(draft.bound) else max(0.0, draft.bound - cast(float, reached))
     return ReleaseProtocol(
-        name=protocol,
-        epsilon=float(epsilon),
-        uncertainty=uncertainty,
+        name=draft.name,
+        epsilon=epsilon,
+        uncertainty=F,
         channel=table.channel,
         integers=table.integers,
         bits=table.bits,
         certificate=table.certificate,
-        parameters=chosen,
-        bounds=bounds,
+        parameters=draft.parameters,
+        options=draft.options,
+        optimality_gap=gap,
         rounding_loss=max(0.0, lost),
     )
+
+
+def _closed_form(
+    name: str, F: UncertaintySet, epsilon: float, bounds: str, pinned: Pinned
+) -> _Draft:
+    solution = _optimum(name, F, np.array([epsilon]), bounds, pinned)
+    chosen = {key: _plain(values[0]) for key, values in solution.items()}
+    channel = FAMILIES[name].channel(F, epsilon, chosen)
+    return _Draft(name, channel, chosen, {"bounds": bounds})
+
+
+def _programme(name: str, F: UncertaintySet, epsilon: float, options: programmes.Options) -> _Draft:
+    found = PROGRAMMES[name](F, epsilon, options)
+    chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
+    return _Draft(name, found.channel, found.parameters, chosen, found.bound)
+
+
+def _best(F: UncertaintySet, epsilon: float, bounds: str, options: programmes.Options) -> _Draft:
+    """The mixture of all outputs, or the best closed form where those are too many to mix."""
+
+    def drafts(names: Iterable[str], bounds: str) -> list[_Draft]:
+        return [_closed_form(name, F, epsilon, bounds, {}) for name in names]
+
+    def utility(draft: _Draft) -> float:
+        return draft.channel.mutual_information(F.table.p_su)
+
+    if bounds == "paper":
+        return max(drafts(FAMILIES, bounds), key=utility)
+    known = drafts(FAMILIES, "sharp")
+    if F.table.counts.size <= _MOST_CELLS:
+        known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack
+    mixed = [
+        draft.channel
+        for draft in known
+        if draft.name in _MIXED and draft.channel.n_outputs <= _MOST_OUTPUTS
+    ]
+    found = programmes.merged(F, epsilon, mixed, options)
+    return max(_Draft(BEST, found.channel, {}, {}), *known, key=utility)
 
 
 def compare(
@@ -98,11 +173,21 @@ def compare(
     *,
     protocols: Sequence[str] | None = None,
     bounds: str = "sharp",
+    time_limit: float = _TIME_TO_COMPARE,
 ) -> list[Record]:
-    """What every family keeps at every ε, one record each (see `Record`).
+    """What every protocol keeps at every ε, one record each (see `Record`).
 
     Utilities are in nats; `normalised` is the share of H(X). All ε of a family are searched
-    together; `seconds` is that time divided by their number.
+    together; `seconds` is that time divided by their number. With bounds="paper", PolyOpt takes
+    the paper's Γ. "ceiling" is what no protocol can exceed.
+
+    Args:
+        uncertainty: the set F of distributions that may be true.
+        epsilons: one privacy level or several.
+        protocols: those to compare; all of the closed forms, "polyopt", "best" and "ceiling" if
+            not given.
+        bounds: as for `design`.
+        time_limit: seconds for each search of a programme.
     """
     _check_set(uncertainty)
     if isinstance(epsilons, np.ndarray):
@@ -110,10 +195,9 @@ def compare(
     values = _checked(epsilons if isinstance(epsilons, Iterable) else [epsilons])
     entropy = uncertainty.table.entropy
     records: list[Record] = []
-    for name in NAMES if protocols is None else protocols:
+    for name in COMPARED if protocols is None else protocols:
         start = time.perf_counter()
-        parameters = _optimum(name, uncertainty, values, bounds, {})
-        utility = FAMILIES[name].utility(uncertainty, values, parameters).clip(0.0, entropy)
+        utility = _utilities(name, uncertainty, values, bounds, time_limit).clip(0.0, entropy)
         seconds = (time.perf_counter() - start) / values.size
         records += [
             {
@@ -126,6 +210,23 @@ def compare(
             for epsilon, kept in zip(values, utility, strict=True)
         ]
     return records
+
+
+def _utilities(
+    name: str, F: UncertaintySet, epsilons: Array, bounds: str, time_limit: float
+) -> Array:
+    """What a protocol keeps at every ε, in nats."""
+    options = programmes.Options("all" if bounds == "paper" else "distinct", time_limit=time_limit)
+    if name == CEILING:
+        return np.array([programmes.ceiling(F, float(e), time_limit) for e in epsilons])
+    if name in PROGRAMMES:
+        drafts = [_programme(name, F, float(e), options) for e in epsilons]
+    elif name == BEST:
+        drafts = [_best(F, float(e), bounds, options) for e in epsilons]
+    else:
+        parameters = _optimum(name, F, epsilons, bounds, {})
+        return FAMILIES[name].utility(F, epsilons, parameters)
+    return np.array([draft.channel.mutual_information(F.table.p_su) for draft in drafts])
 
 
 def _optimum(

@@ -17,15 +17,17 @@ from rldp.channel import Channel, DenseChannel
 from rldp.errors import ParameterError
 from rldp.polyopt.columns import Progress
 from rldp.polyopt.robust import robust_columns
-from rldp.polyopt.solve import Solution, best_columns
+from rldp.polyopt.solve import best_columns, is_optimal
 from rldp.protocol import Parameter
-from rldp.uncertainty import KnownDistribution, UncertaintySet
+from rldp.protocols import srr
+from rldp.table import Table
+from rldp.uncertainty import AllDistributions, KnownDistribution, UncertaintySet
 
 Array = NDArray[np.float64]
 
 PAIRS = ("distinct", "all")
 OBJECTIVES = ("empirical", "robust")
-_MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
+_THRESHOLD_STEP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,7 @@ def polyopt(F: UncertaintySet, epsilon: float, options: Options) -> Outcome:
         robust = robust_columns(
             F, epsilon, distinct=distinct, deadline=options.deadline, progress=options.progress
         )
-        return Outcome(
-            DenseChannel(robust.Q), robust.bound, {"guaranteed_utility": robust.utility}
-        )
+        return Outcome(DenseChannel(robust.Q), robust.bound, {"guaranteed_utility": robust.utility})
     found = best_columns(
         p_su,
         p_min,
@@ -127,11 +127,7 @@ def ceiling(F: UncertaintySet, epsilon: float, time_limit: float = 30.0) -> floa
 
 def merged(F: UncertaintySet, epsilon: float, channels: list[Channel], options: Options) -> Outcome:
     """The best mixture of columns in Γ and the outputs of channels that are private over F."""
-    seeds = [
-        np.moveaxis(_merged_outputs(channel.matrix), 2, 0)
-        for channel in channels
-        if channel.n_outputs <= _MOST_OUTPUTS
-    ]
+    seeds = [np.moveaxis(_distinct(channel.matrix), 2, 0) for channel in channels]
     found = best_columns(
         F.table.p_su,
         F.conditional_bounds[0],
@@ -144,12 +140,30 @@ def merged(F: UncertaintySet, epsilon: float, channels: list[Channel], options: 
     return Outcome(DenseChannel(found.Q), np.inf)
 
 
-def _merged_outputs(Q: Array) -> Array:
+def srr_threshold(table: Table, largest: float = 20.0) -> float:
+    """The ε_0 from which on SRR is the best protocol for all distributions (thm:sgrr); ∞ if none.
+
+    >>> srr_threshold(Table([[300, 0], [100, 500]]))  # an empty cell
+    inf
+    """
+    F = AllDistributions(table)
+
+    def is_best(epsilon: float) -> bool:
+        Q = srr.channel(F, epsilon, {}).matrix
+        return is_optimal(Q, table.p_su, F.conditional_bounds[0], epsilon)
+
+    if not is_best(largest):
+        return np.inf
+    low, high = 0.0, largest
+    while high - low > _THRESHOLD_STEP:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_best(middle) else (middle, high)
+    return high
+
+
+def _distinct(Q: Array) -> Array:
     """Q without outputs that tell the same as others, or that cannot occur at all."""
     Q = Q[:, :, Q.max(axis=(0, 1)) > 0]
     shape = (Q / Q.sum(axis=(0, 1))).round(12)
     _, first = np.unique(shape.reshape(-1, Q.shape[2]), axis=1, return_index=True)
     return np.asarray(Q[:, :, np.sort(first)])
-
-
-__all__ = ["Options", "Outcome", "Solution", "ceiling", "ldp_optimal", "merged", "polyopt"]
