@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # nats kept so far, and what nothing can exceed
 
 _NEGLIGIBLE = 1e-13
+_LEAST_UNIT = 1e-8
 
 
 class Master:
@@ -30,6 +31,7 @@ class Master:
         self._p_su, self.is_bound = p_su, is_bound
         self.gains = gains or self._informations
         self._programme = Programme(np.ones(int(is_bound.sum())))
+        self.unit = 1.0  # nats
         self._columns: list[Array] = []  # scaled to Σ P̂ v = 1
 
     def add(self, columns: Array) -> None:
@@ -38,7 +40,11 @@ class Master:
             return
         columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
         self._columns.append(columns)
-        self._programme.add_columns(columns[:, self.is_bound], self.gains(columns))
+        gains = self.gains(columns)
+        if not self._columns[:-1]:
+            # at small ε all gains are small: the solver's tolerances shall be small beside them
+            self.unit = float(np.clip(np.abs(gains).max(), _LEAST_UNIT, 1.0))
+        self._programme.add_columns(columns[:, self.is_bound], gains / self.unit)
 
     def _informations(self, columns: Array) -> Array:
         return np.asarray(-np.einsum("vsu,su->v", entr(columns), self._p_su))
@@ -50,7 +56,8 @@ class Master:
 
     def solved(self) -> Optimum:
         """The best mixture of the columns so far."""
-        return self._programme.solved()
+        value, prices, weights = self._programme.solved()
+        return Optimum(value * self.unit, prices * self.unit, weights)
 
     def prices(self, optimum: Optimum) -> Array:
         """The price of every cell, shape (n_s, n_u); 0 where the cell is impossible."""

@@ -18,7 +18,8 @@ from rldp.polyopt.relaxed import Relaxed
 
 Array = NDArray[np.float64]
 
-_CLOSED = 1e-9  # nats: a gap that counts as none
+_CLOSED, _CLOSED_SHARE = 1e-9, 1e-7  # nats, and of a column's gain: a gap that counts as none
+_FINEST = 1e-13  # nats that rounding leaves
 _AT_ONCE = 200  # columns added together
 MOST_LISTED = 5e7  # numbers in the lists of vertices
 
@@ -72,9 +73,10 @@ def _closed(
 ) -> tuple[Optimum, float]:
     """Exact pricing until nothing is left to add."""
     optimum, bound = master.solved(), np.inf
+    closed = float(np.clip(_CLOSED_SHARE * master.unit, _FINEST, _CLOSED))
     try:
         while True:
-            priced = pricing.priced(master.prices(optimum), _CLOSED, _AT_ONCE)
+            priced = pricing.priced(master.prices(optimum), closed, _AT_ONCE)
             bound = min(bound, optimum.value + priced.bound)
             progress(optimum.value, bound)
             if not priced.worth.size or time.monotonic() > deadline:

@@ -52,7 +52,7 @@ def conditional_odds(F: UncertaintySet, a: Array, b: Array, bounds: Bounds) -> A
         return _quotient(2 * np.expm1(smaller), F.l1_radii)  # thm:grrcrpriv
     p_min, p_max = F.conditional_bounds
     p = F.table.p_u_given_s
-    a, b = a[..., None], b[..., None]
+    a, b = (np.maximum(0.0, x)[..., None] for x in (a, b))  # a difference may round below 0
     up = _quotient(np.expm1(a), _largest_excess(p_max, p, np.exp(a)))
     down = _quotient(np.expm1(b), _largest_excess(p, p_min, np.exp(b)))
     return np.minimum(up, down)

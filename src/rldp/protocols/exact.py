@@ -20,6 +20,7 @@ from rldp.uncertainty import UncertaintySet
 Array = NDArray[np.float64]
 
 _COARSE = 8  # halvings while the other parameters are searched anew each time
+_MOST_ROOM = 200.0  # nats: e to this power is as good as ∞
 _SPENT = 1e-9  # an audit this close to ε has spent it
 
 
@@ -60,7 +61,9 @@ def calibrated(family: Family, F: UncertaintySet, epsilon: float, pinned: Pinned
 
     top = max(high, 2 * left)
     while excess(at_fixed_splits(top)) < 0:
-        if top > 64 * (epsilon + left):  # U goes as it is: there is nothing more to spend on
+        if top > min(
+            64 * (epsilon + left), _MOST_ROOM
+        ):  # U goes as it is: nothing more to spend on
             return max(sharp, best, at_fixed_splits(top), key=utility)
         low, top = top, 2 * top
     if excess(at_fixed_splits(low)) >= 0:  # spent already, to the last digit

@@ -1,0 +1,397 @@
+"""PolyOpt: exact optimum, its certificates, and what it is never below."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import ppl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.special import entr
+from tests import strategies as some
+
+import rldp
+from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table, design
+from rldp.optimise.products import Branches, Lists, best_products
+from rldp.polyopt.blocks import Block
+from rldp.polyopt.columns import Master, is_bound, simple_columns
+from rldp.polyopt.cone import inequalities, is_extreme
+from rldp.polyopt.listed import Listed
+from rldp.polyopt.robust import robust_columns
+from rldp.polyopt.solve import best_columns
+
+CASES = json.loads((Path(__file__).parent / "data/reference_cases.json").read_text())["cases"]
+VARIANTS = {"polyopt": "distinct", "polyopt pairs=all": "all"}
+REFERENCES = [
+    (i, name)
+    for i, case in enumerate(CASES)
+    for name in VARIANTS
+    if "util" in case["protocols"].get(name, {})
+]
+SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
+
+
+def chi_square(case):
+    return ChiSquareSet(Table(case["counts"]), case["alpha"])
+
+
+def blocks_of(F):
+    return [Block(m, p) for m, p in zip(F.conditional_bounds[0], F.table.p_su, strict=True)]
+
+
+def solved(F, epsilon, *, distinct=True, **more):
+    return best_columns(F.table.p_su, F.conditional_bounds[0], epsilon, distinct=distinct, **more)
+
+
+# --- references ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("i", "name"), REFERENCES)
+def test_the_reference_optimum(i, name):
+    case = CASES[i]
+    F = chi_square(case)
+    p = design(F, case["eps"], "polyopt", pairs=VARIANTS[name])
+    assert p.utility == pytest.approx(case["protocols"][name]["util"], rel=0, abs=1e-8)
+    assert 0 <= p.optimality_gap <= 1e-8
+    assert p.matrix.shape[2] <= F.table.counts.size
+    assert rldp.audit(p, F).epsilon <= case["eps"]
+
+
+def test_there_are_references():
+    assert len(REFERENCES) >= 60
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "polyopt objective=robust" in case["protocols"]]
+)
+def test_the_guaranteed_utility_of_the_references(case):
+    F = chi_square(case)
+    L = robust_columns(F, case["eps"], distinct=True).utility
+    assert pytest.approx(case["protocols"]["polyopt objective=robust"]["L"], rel=0, abs=1e-8) == L
+
+
+def test_the_robust_protocol_keeps_what_it_guarantees():
+    F = ChiSquareSet(rldp.datasets.jeffreys(2, 3, 300, seed=5).table)
+    robust = design(F, 1.0, "polyopt", objective="robust")
+    plain = design(F, 1.0, "polyopt")
+    L = robust.parameters["guaranteed_utility"]
+    assert robust.robust_utility().lower >= L - 1e-9
+    assert robust.utility <= plain.utility + 1e-9
+    assert robust.optimality_gap <= 1e-8
+
+
+def test_the_robust_bound_holds_where_columns_are_generated(monkeypatch):
+    F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 500, seed=2).table)
+    exact = robust_columns(F, 1.0, distinct=True)
+    monkeypatch.setattr("rldp.polyopt.robust._MOST_COLUMNS", 0)
+    generated = robust_columns(F, 1.0, distinct=True)
+    assert generated.utility <= exact.utility + 1e-9 <= generated.bound + 2e-9
+    assert generated.utility >= 0.9 * exact.utility
+
+
+# --- vertices -----------------------------------------------------------------------------------
+
+
+def rays(rows):
+    """Extreme rays of {T : rows T ≥ 0} by the Parma Polyhedra Library, in exact arithmetic."""
+    cone = ppl.Constraint_System()
+    for row in rows:
+        scale = math.lcm(*(entry.denominator for entry in row))
+        terms = (int(entry * scale) * ppl.Variable(i) for i, entry in enumerate(row))
+        cone.insert(sum(terms, ppl.Linear_Expression(0)) >= 0)
+    generators = ppl.C_Polyhedron(cone).minimized_generators()
+    found = [np.array([float(x) for x in g.coefficients()]) for g in generators if g.is_ray()]
+    return np.array([ray / ray.sum() for ray in found])
+
+
+def exact_rows(m, factor, *, distinct):
+    """The inequalities of Γ in fractions, written down pair by pair."""
+    n_s, n_u = len(m), len(m[0])
+    corners = {}
+    for s, u in itertools.product(range(n_s), range(n_u)):
+        corner = [Fraction(0)] * (n_s * n_u)
+        for v in range(n_u):
+            corner[s * n_u + v] = m[s][v] + (1 - sum(m[s])) * (u == v)
+        corners[s, u] = corner
+    for (s1, u1), (s2, u2) in itertools.product(corners, repeat=2):
+        if s1 != s2 or (not distinct and u1 != u2):
+            pairs = zip(corners[s1, u1], corners[s2, u2], strict=True)
+            yield [factor * b - a for a, b in pairs]
+    for i in range(n_s * n_u):
+        yield [Fraction(int(i == j)) for j in range(n_s * n_u)]
+
+
+def same_set(a, b):
+    def distances(one, other):
+        return np.abs(one[:, None] - other[None]).max(axis=2).min(axis=1)
+
+    return max(distances(a, b).max(), distances(b, a).max()) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_vertices_are_those_of_a_polyhedral_library(seed):
+    rng = np.random.default_rng(seed)
+    n_s, n_u = [(2, 2), (2, 3), (3, 2), (2, 1), (4, 1)][seed % 5]
+    distinct = bool(seed % 3)
+    m = [
+        [Fraction(int(k), 60) for k in rng.integers(0, 18 if n_u > 1 else 40, n_u)]
+        for _ in range(n_s)
+    ]
+    if n_u == 1:
+        m = [[Fraction(1)] for _ in range(n_s)]
+    factor = Fraction(int(rng.integers(11, 60)), 10)
+    blocks = [Block(np.array(row, float), np.full(n_u, 1 / (n_s * n_u))) for row in m]
+    columns = Listed(blocks, float(factor), distinct=distinct).columns()
+    rows = inequalities(blocks, float(factor), distinct=distinct)
+    assert (columns.reshape(len(columns), -1) @ rows.T).min() > -1e-12  # all of them lie in Γ
+    columns = columns[is_extreme(columns, blocks, float(factor), distinct=distinct)]
+    columns = columns.reshape(len(columns), -1)
+    ours = np.unique((columns / columns.sum(axis=1, keepdims=True)).round(12), axis=0)
+    assert same_set(ours, rays(exact_rows(m, factor, distinct=distinct)))
+
+
+# --- the linear programme -----------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(SETS), st.booleans())
+def test_column_generation_finds_the_optimum_over_all_columns(table, epsilon, kind, distinct):
+    F = kind(table)
+    epsilon = min(epsilon, 6.0)
+    blocks = blocks_of(F)
+    found = solved(F, epsilon, distinct=distinct)
+    listed = Listed(blocks, math.exp(epsilon), distinct=distinct)
+    assume(listed.n_columns <= 2000)
+    columns = listed.columns()
+    columns = columns / np.einsum("vsu,su->v", columns, table.p_su)[:, None, None]
+    gains = -np.einsum("vsu,su->v", entr(columns), table.p_su)
+    some_cells = is_bound(blocks)
+    unit = max(gains.max(), 1e-12)
+    plain = linprog(-gains / unit, A_eq=columns[:, some_cells].T, b_eq=np.ones(some_cells.sum()))
+    assert found.utility == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
+
+
+@given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(SETS))
+def test_complementary_slackness(table, epsilon, kind):
+    """Prices that no column exceeds, and that every column in use attains: an optimum."""
+    F = kind(table)
+    epsilon = min(epsilon, 6.0)
+    blocks, factor = blocks_of(F), math.exp(epsilon)
+    master = Master(table.p_su, is_bound(blocks))
+    master.add(simple_columns(table.p_su.shape, factor, distinct=True))
+    pricing = Listed(blocks, factor, distinct=True)
+    while True:
+        optimum = master.solved()
+        prices = master.prices(optimum)
+        priced = pricing.priced(prices, 1e-9, 200)
+        if not priced.worth.size:
+            break
+        master.add(priced.columns)
+    columns = master.columns
+    worth = master.gains(columns) - np.einsum("vsu,su->v", columns, prices)
+    assert worth.max() <= 2e-9
+    assert np.abs(worth[optimum.weights > 1e-9]).max() <= 1e-8
+    assert prices.sum() == pytest.approx(optimum.value, rel=0, abs=1e-8)
+
+
+def random_lists(rng, n_lists, longest):
+    mass = np.sort(rng.exponential(size=(n_lists, longest)) * 10 ** rng.uniform(-1, 1), axis=1)
+    return Lists(rng.normal(size=(n_lists, longest)) * mass - mass, mass + 1e-3)
+
+
+@given(some.seeds, st.integers(1, 4), st.integers(1, 6))
+def test_the_best_product_is_found_or_excluded(rng, factors, longest):
+    lists = random_lists(rng, 5, longest)
+    which = rng.integers(0, 5, size=(3, factors))
+    first = rng.integers(0, longest, size=which.shape)
+    last = rng.integers(first, longest)
+    roots = Branches(which, first, last)
+
+    def worth(i, choice):
+        gain = sum(lists.gain[w, c] for w, c in zip(which[i], choice, strict=True))
+        mass = sum(lists.mass[w, c] for w, c in zip(which[i], choice, strict=True))
+        return gain / mass - math.log(mass)
+
+    best = max(
+        worth(i, choice)
+        for i in range(3)
+        for choice in itertools.product(
+            *(range(a, b + 1) for a, b in zip(first[i], last[i], strict=True))
+        )
+    )
+    above = best_products(lists, roots, best + 1e-9)
+    assert not above.worth.size
+    assert above.bound == best + 1e-9
+    below = best_products(lists, roots, best - 1e-6)
+    assert below.worth[0] == pytest.approx(best, rel=1e-12, abs=1e-9)
+    assert below.bound >= best - 1e-9
+    for root, choice, value in zip(below.root, below.choice, below.worth, strict=True):
+        assert worth(root, choice) == pytest.approx(value)
+        assert np.all((first[root] <= choice) & (choice <= last[root]))
+
+
+# --- laws ---------------------------------------------------------------------------------------
+
+
+def random_set(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(2, 4), rng.integers(1, 4)
+    p = rng.dirichlet(np.full(shape[0] * shape[1], 0.5))
+    counts = rng.multinomial(int(10 ** rng.uniform(0.5, 4)), p).reshape(shape)
+    return SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1.5, 0.8))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_never_below_srr_or_grr(seed):
+    F, epsilon = random_set(seed)
+    records = rldp.compare(F, epsilon, protocols=["grr", "ue", "srr", "polyopt", "ceiling"])
+    kept = {record["protocol"]: record["utility"] for record in records}
+    assert kept["polyopt"] >= max(kept["grr"], kept["ue"], kept["srr"]) - 1e-9
+    assert kept["ceiling"] >= kept["polyopt"] - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(300, 340))
+def test_best_is_never_below_any(seed):
+    F, epsilon = random_set(seed)
+    best = design(F, epsilon, "best")
+    assert rldp.verify(best)
+    for bounds in ("sharp", "exact"):
+        for record in rldp.compare(F, epsilon, bounds=bounds):
+            if record["protocol"] != "ceiling":
+                assert best.utility >= record["utility"] - 2e-9, record
+            else:
+                assert best.utility <= record["utility"] + 1e-9
+
+
+def test_best_is_often_above_all():
+    F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=1).table)
+    pure = [
+        record["utility"]
+        for bounds in ("sharp", "exact")
+        for record in rldp.compare(F, 0.5, bounds=bounds)
+        if record["protocol"] not in ("best", "ceiling")
+    ]
+    assert design(F, 0.5, "best").utility > max(pure) + 0.01
+
+
+@given(some.tables(max_s=3, max_u=3), some.epsilons)
+def test_more_pairs_cost_utility_and_smaller_sets_gain_it(table, epsilon):
+    epsilon = min(epsilon, 6.0)
+    F = ChiSquareSet(table)
+    kept = solved(F, epsilon).utility
+    assert solved(F, epsilon, distinct=False).utility <= kept + 1e-9
+    assert solved(AllDistributions(table), epsilon).utility <= kept + 1e-9
+    assert solved(KnownDistribution(table), epsilon).utility >= kept - 1e-9
+
+
+@given(some.tables(max_s=3, max_u=2), some.epsilons)
+def test_plain_privacy_is_a_linear_programme_over_staircases(table, epsilon):
+    """Kairouz, Oh and Viswanath: all 2^n patterns of 1 and e^ε."""
+    epsilon = min(epsilon, 6.0)
+    p = table.p_su.ravel()
+    patterns = np.array(list(itertools.product((1.0, math.exp(epsilon)), repeat=p.size)))
+    patterns = patterns / (patterns @ p)[:, None]
+    unit = max(-(entr(patterns) @ p).min(), 1e-12)
+    plain = linprog(entr(patterns) @ p / unit, A_eq=patterns.T, b_eq=np.ones(p.size))
+    protocol = design(ChiSquareSet(table), epsilon, "ldp-optimal")
+    assert protocol.utility == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-10)
+    assert rldp.audit(protocol, AllDistributions(table)).epsilon <= epsilon + 1e-12
+    assert protocol.channel.plain_ratio() <= math.exp(epsilon) * (1 + 1e-9)
+
+
+def test_srr_is_optimal_from_some_epsilon_on():
+    table = rldp.datasets.jeffreys(3, 3, 1000, seed=2).table
+    assert table.counts.min() > 0
+    threshold = rldp.srr_threshold(table)
+    F = AllDistributions(table)
+
+    def lost(epsilon):
+        kept = {
+            r["protocol"]: r["utility"]
+            for r in rldp.compare(F, epsilon, protocols=["srr", "polyopt"])
+        }
+        return kept["polyopt"] - kept["srr"]
+
+    assert 1 < threshold < 10
+    assert lost(threshold + 0.01) < 1e-9
+    assert lost(threshold - 0.05) > 1e-9
+    assert rldp.srr_threshold(Table([[0, 300], [200, 500]])) == np.inf
+
+
+# --- as users meet it ---------------------------------------------------------------------------
+
+
+def test_large_epsilons_stay_accurate():
+    """Vertex enumeration in doubles fails at ε = 8; the utility must go on growing."""
+    F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=3).table)
+    kept = [design(F, epsilon, "polyopt").utility for epsilon in (6, 8, 10, 14)]
+    assert kept == sorted(kept)
+    assert kept[-1] == pytest.approx(F.table.entropy, rel=1e-4)
+
+
+def test_an_interrupted_search_returns_the_best_so_far():
+    F = ChiSquareSet(rldp.datasets.jeffreys(4, 4, 1000, seed=1).table)
+    whole = design(F, 1.0, "polyopt")
+    calls = []
+
+    def interrupt(utility, bound):
+        calls.append((utility, bound))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    part = design(F, 1.0, "polyopt", progress=interrupt)
+    assert len(calls) == 3
+    assert rldp.verify(part)
+    assert part.utility < whole.utility <= part.utility + part.optimality_gap + 1e-9
+    short = design(F, 1.0, "polyopt", time_limit=1e-9)
+    assert whole.utility <= short.utility + (short.optimality_gap or np.inf)
+
+
+def test_progress_never_moves_backwards():
+    told = []
+    F = ChiSquareSet(rldp.datasets.jeffreys(3, 4, 1000, seed=1).table)
+    p = design(F, 1.0, "polyopt", progress=lambda utility, bound: told.append((utility, bound)))
+    kept, bounds = zip(*told, strict=True)
+    assert all(b >= a - 1e-12 for a, b in itertools.pairwise(kept))
+    assert all(b <= a for a, b in itertools.pairwise(bounds))
+    assert bounds[-1] == pytest.approx(p.utility + p.optimality_gap)
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ({"pairs": "some"}, "pairs"),
+        ({"objective": "fair"}, "objective"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+        ({"parameters": {"epsilon_2": 0.1}}, "pin"),
+    ],
+)
+def test_bad_options_are_named(more, word):
+    with pytest.raises(rldp.ParameterError, match=word):
+        design(ChiSquareSet(Table([[3, 4], [5, 6]])), 1.0, "polyopt", **more)
+
+
+def test_what_was_asked_for_is_in_the_file(tmp_path):
+    F = ChiSquareSet(Table([[30, 40], [50, 6]]))
+    p = design(F, 1.0, "polyopt", pairs="all")
+    p.save(tmp_path / "p.json")
+    again = rldp.load(tmp_path / "p.json")
+    assert again.options == {"pairs": "all", "objective": "empirical"}
+    assert again.optimality_gap == p.optimality_gap
+
+
+def test_impossible_cells_are_left_free():
+    """Over a known distribution a cell without records can send anything at all."""
+    table = Table([[30, 0, 10], [0, 20, 40]])
+    p = design(KnownDistribution(table), 1.0, "polyopt")
+    assert rldp.audit(p, KnownDistribution(table)).epsilon <= 1.0
+    full = solved(KnownDistribution(Table([[30, 10], [20, 40]])), 1.0)
+    assert p.utility == pytest.approx(full.utility, rel=0, abs=1e-8)
