@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
+    from rldp.release.randomness import Simulation, new_key
     from rldp.schema import Column, Schema
     from rldp.table import Table
     from rldp.uncertainty import (
@@ -65,6 +66,7 @@ __all__ = [
     "Risk",
     "RldpError",
     "Schema",
+    "Simulation",
     "Table",
     "TooLargeError",
     "UnaryChannel",
@@ -76,6 +78,7 @@ __all__ = [
     "entropy",
     "load",
     "mutual_information",
+    "new_key",
     "read_matrix",
     "read_table",
     "risk",
@@ -100,6 +103,7 @@ _HOMES = {
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),
+    "release.randomness": ("Simulation", "new_key"),
     "schema": ("Column", "Schema"),
     "table": ("Table",),
     "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),
