@@ -18,12 +18,13 @@ import hmac
 import os
 import secrets
 import struct
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.errors import DataError, ParameterError
+from rldp.errors import ParameterError
 from rldp.release.alias import Words
 
 _KEY_BYTES = 32
@@ -182,18 +183,49 @@ def checked_key(key: object) -> bytes:
     return bytes(key)
 
 
-def chosen_source(rng: object) -> SecureWords | Simulation:
-    """The secure source, or the simulation that was asked for by name."""
-    if rng is None:
-        return SecureWords()
-    if isinstance(rng, Simulation):
-        return rng
-    raise ParameterError(
-        f"Expected rng=rldp.Simulation(seed), or no rng for secure randomness, got "
-        f"{type(rng).__name__}; other generators are not fit to protect anyone."
-    )
+@dataclass(frozen=True)
+class Randomness:
+    """Which source a release draws from: the secure one unless a key or a simulation is given."""
+
+    rng: Simulation | None = None
+    key: bytes | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no secure source, no key and no simulation."""
+        if self.rng is not None and not isinstance(self.rng, Simulation):
+            raise ParameterError(
+                f"Expected rng=rldp.Simulation(seed), or no rng for secure randomness, got "
+                f"{type(self.rng).__name__}; other generators are not fit to protect anyone."
+            )
+        if self.key is not None:
+            checked_key(self.key)
+            if self.rng is not None:
+                raise ParameterError("Expected either a key or a simulation, got both.")
+
+    @property
+    def kind(self) -> str:
+        """Secure, keyed or simulation."""
+        if self.key is not None:
+            return "keyed"
+        return "secure" if self.rng is None else "simulation"
+
+    def source(self, fingerprint: str, ids: Any = None) -> WordSource:
+        """Words for one release; `ids` is Arrow text, a key needs them."""
+        if self.key is not None:
+            return KeyedWords(self.key, fingerprint, *_id_bytes(ids))
+        return SecureWords() if self.rng is None else self.rng
+
+    def note(self, name: str, epsilon: float, fingerprint: str) -> dict[str, Any]:
+        """What the metadata of a release say of it."""
+        note = {"protocol": name, "epsilon": epsilon, "fingerprint": fingerprint}
+        seed = {} if self.rng is None else {"seed": self.rng.seed}
+        return {**note, "randomness": self.kind, **seed}
 
 
-def missing_id(row: int, column: str) -> DataError:
-    """A record without an id."""
-    return DataError(f"Expected an id for every record, column {column!r} misses it in row {row}.")
+def _id_bytes(texts: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of all ids one after the other, and where each ends."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if data is None or not len(texts):
+        return np.zeros(0, dtype=np.uint8), np.zeros(len(texts), dtype=np.int64)
+    return np.frombuffer(data, dtype=np.uint8)[bounds[0] : bounds[-1]], bounds[1:] - bounds[0]

@@ -23,6 +23,7 @@ from rldp.release.alias import AliasRows, Integers, Words
 class Sampler(ABC):
     """What a protocol draws: `words` words for each record, and a report from them."""
 
+    shape: tuple[int, int]  # (n_s, n_u)
     words: int
     width: int | None = None  # entries of a report, None where it is one number
     dtype: np.dtype[Any] = np.dtype(np.int64)
@@ -43,12 +44,12 @@ class RowSampler(Sampler):
 
     def __init__(self, N: Integers, bits: int) -> None:
         """Take N of shape (n_s, n_u, n_y)."""
-        self._n_u = N.shape[1]
+        self.shape = N.shape[0], N.shape[1]
         self._rows = AliasRows(N.reshape(-1, N.shape[2]), bits)
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
         """One word, one output."""
-        rows = np.multiply(s, self._n_u, dtype=np.int64)
+        rows = np.multiply(s, self.shape[1], dtype=np.int64)
         rows += u
         self._rows.draw(rows, words[:, 0], out)
 
@@ -60,6 +61,7 @@ class PairSampler(Sampler):
 
     def __init__(self, r_s: Integers, r_u: Integers, bits: int) -> None:
         """Take the two tables, inputs first."""
+        self.shape = len(r_s), len(r_u)
         self._s, self._u = AliasRows(r_s, bits), AliasRows(r_u, bits)
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
@@ -75,7 +77,7 @@ class BlockSampler(Sampler):
     def __init__(self, own: Integers, other: Integers, block: NDArray[np.intp], bits: int) -> None:
         """Take own, shape (n_s, n_u, n_z), other, shape (blocks, n_z), and the block of a cell."""
         n_z = own.shape[2]
-        self._n_u, self._n_cells = block.shape[1], block.size
+        self.shape = block.shape[0], block.shape[1]
         self._block = block.ravel()
         self._rows = AliasRows(np.concatenate([own.reshape(-1, n_z), other]), bits)
         self.words = self.width = len(other)
@@ -83,10 +85,10 @@ class BlockSampler(Sampler):
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
         """A symbol for each block, less 1, so that silence is -1."""
-        cells = np.multiply(s, self._n_u, dtype=np.int64)
+        cells = np.multiply(s, self.shape[1], dtype=np.int64)
         cells += u
         rows = np.empty(words.shape, dtype=np.int64)
-        rows[...] = np.arange(self._n_cells, self._n_cells + self.words)
+        rows[...] = np.arange(self._block.size, self._block.size + self.words)
         rows[np.arange(len(cells)), self._block[cells]] = cells
         self._rows.draw(rows, words, out)
         out -= 1
