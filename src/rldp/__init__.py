@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
+    from rldp.release.files import release_file
     from rldp.release.randomness import Simulation, new_key
     from rldp.schema import Column, Schema
     from rldp.table import Table
@@ -81,6 +82,7 @@ __all__ = [
     "new_key",
     "read_matrix",
     "read_table",
+    "release_file",
     "risk",
     "verify",
 ]
@@ -103,6 +105,7 @@ _HOMES = {
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),
+    "release.files": ("release_file",),
     "release.randomness": ("Simulation", "new_key"),
     "schema": ("Column", "Schema"),
     "table": ("Table",),

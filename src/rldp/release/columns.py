@@ -13,11 +13,23 @@ from rldp.counting import MISSING_LABEL, frame_label
 from rldp.errors import DataError
 from rldp.release.alias import Integers
 from rldp.schema import Column, Schema, shown_list
+from rldp.sources import MISSING_TEXTS
 
 Place = Callable[[int], str]
-Label = Callable[[Any], str | None]
+Label = Callable[[Any, Column], str | None]
 
 _UNKNOWN, _MISSING = -1, -2
+
+
+def plain_label(value: Any, column: Column) -> str | None:  # noqa: ARG001
+    """The label of a value of a frame, None where it is missing."""
+    return frame_label(value)
+
+
+def text_label(value: bytes, column: Column) -> str | None:
+    """The label in a text file; words such as NA are missing values unless they are labels."""
+    text = value.decode("utf-8").strip()
+    return None if text in MISSING_TEXTS and text not in column.labels else text
 
 
 def row_place(row: int) -> str:
@@ -34,7 +46,7 @@ def record_codes(
     columns: Mapping[str, Any],
     schema: Schema,
     *,
-    label: Label = frame_label,
+    label: Label = plain_label,
     place: Place = row_place,
 ) -> tuple[Integers, Integers]:
     """Codes s and u of records given by Arrow columns.
@@ -45,23 +57,24 @@ def record_codes(
         label: the text of a value, None where it is missing.
         place: what a message calls the record with a number.
     """
-    n = len(columns[schema.sensitive[0].name])
-    sides = []
-    for part in (schema.sensitive, schema.useful):
-        codes = np.zeros(n, dtype=np.int64)
-        for i, column in enumerate(part):
+
+    def codes(part: tuple[Column, ...]) -> Integers:
+        total: Integers | None = None
+        for column in part:
             found = column_codes(columns[column.name], column, label=label, place=place)
-            if i == 0:
-                codes = found
+            if total is None:
+                total = found
             else:
-                codes *= len(column.labels)
-                codes += found
-        sides.append(codes)
-    return sides[0], sides[1]
+                total *= len(column.labels)
+                total += found
+        return np.zeros_like(s) if total is None else total
+
+    s = codes(schema.sensitive)
+    return s, codes(schema.useful)
 
 
 def column_codes(
-    values: Any, column: Column, *, label: Label = frame_label, place: Place = row_place
+    values: Any, column: Column, *, label: Label = plain_label, place: Place = row_place
 ) -> Integers:
     """Codes of one column; a missing value has one only if "(missing)" is among the labels."""
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
@@ -85,7 +98,7 @@ def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first:
     codes = np.full(len(entries) + 1, _UNKNOWN, dtype=np.int64)
     codes[-1] = _code(None, column)
     for i in range(len(entries)):
-        codes[i] = _code(label(entries[i].as_py()), column)
+        codes[i] = _code(label(entries[i].as_py(), column), column)
         if codes[i] < 0 and not is_declared:
             break  # it occurs, and there may be millions of others
     indices = values.indices

@@ -76,7 +76,7 @@ class ReportLabels:
         return tuple(_cell(pair) for pair in product(*self._parts))
 
     def texts(self, reports: NDArray[Any]) -> Any:
-        """The labels of reports as an Arrow array: a dictionary, or plain text where they are sets.
+        """The labels of reports as an Arrow array: a dictionary, or text where there are many.
 
         Args:
             reports: what `p.release(codes)` gives, shape (n,) or, for sets, (n, blocks).
@@ -89,11 +89,11 @@ class ReportLabels:
         size = int(np.prod([len(part) for part in self._parts]))
         if size <= _MOST_LISTED:
             return _dictionary(reports, self.all)
-        found, places = np.unique(reports, return_inverse=True)
+        found, places = np.unique(reports, return_inverse=True)  # too many to list them all
         numbers = np.unravel_index(found, [len(part) for part in self._parts])
         pairs = zip(*numbers, strict=True)
         listed = [_cell([p[i] for p, i in zip(self._parts, pair, strict=True)]) for pair in pairs]
-        return _dictionary(places, listed)
+        return _dictionary(places, listed).cast(pa.string())
 
     def reports(self, texts: Any) -> NDArray[Any]:
         """The reports that have these labels, an Arrow array or a sequence of texts."""
