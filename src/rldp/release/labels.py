@@ -150,7 +150,10 @@ class ReportLabels:
             _dictionary(column, self.all[b * n_z : (b + 1) * n_z]).cast(pa.string())
             for b, column in enumerate(reports.T)
         ]
-        joined = pc.binary_join_element_wise(*blocks, "; ", null_handling="skip")
+        if len(blocks) == 1:  # Arrow would drop the silent ones
+            joined = blocks[0].fill_null("")
+        else:
+            joined = pc.binary_join_element_wise(*blocks, "; ", null_handling="skip")
         return pc.binary_join_element_wise("{", joined, "}", "")
 
     def _examples(self) -> str:
