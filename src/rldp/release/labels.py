@@ -146,25 +146,22 @@ class ReportLabels:
 
     def _set_texts(self, reports: NDArray[Any]) -> Any:
         n_z = len(self._parts[1])
-        blocks = [
-            _dictionary(column, self.all[b * n_z : (b + 1) * n_z]).cast(pa.string())
-            for b, column in enumerate(reports.T)
-        ]
-        if len(blocks) == 1:  # Arrow would drop the silent ones
-            joined = blocks[0].fill_null("")
-        else:
-            joined = pc.binary_join_element_wise(*blocks, "; ", null_handling="skip")
-        return pc.binary_join_element_wise("{", joined, "}", "")
+        blocks = []
+        for b, column in enumerate(reports.T):
+            # silence is a text too: Arrow drops rows that have nothing to join
+            texts = [f"; {text}" for text in self.all[b * n_z : (b + 1) * n_z]]
+            blocks.append(_dictionary(np.where(column < 0, n_z, column), [*texts, ""]))
+        joined = pc.binary_join_element_wise(*(block.cast(pa.string()) for block in blocks), "")
+        return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(joined, 2), "}", "")
 
     def _examples(self) -> str:
         return shown_list([f"{{{text}}}" if self._sets else text for text in self.all])
 
 
 def _dictionary(codes: NDArray[Any], texts: Sequence[str]) -> Any:
-    """Codes as a dictionary array, null where they are negative."""
+    """Codes as a dictionary array."""
     small = codes.astype(np.min_scalar_type(-max(1, len(texts))))
-    mask = small < 0 if small.min(initial=0) < 0 else None
-    return pa.DictionaryArray.from_arrays(pa.array(small, mask=mask), pa.array(texts, pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(small), pa.array(texts, pa.string()))
 
 
 def _texts_or_numbers(texts: Sequence[str | None], size: int) -> list[str | None]:
