@@ -106,7 +106,8 @@ class ArrowSource:
         except _DAMAGE as error:
             raise damaged(path, "Arrow", error) from None
         self.names: list[str] = list(self._reader.schema.names)
-        self._done, self._file, self._size = 0, file, file.size()
+        self._file, self._size = file, file.size()
+        self._share = 0.0
 
     @staticmethod
     def _open(file: Any) -> Any:
@@ -131,9 +132,12 @@ class ArrowSource:
         try:
             if hasattr(self._reader, "num_record_batches"):
                 for place in range(self._reader.num_record_batches):
+                    self._share = (place + 1) / self._reader.num_record_batches
                     yield self._reader.get_batch(place)
             else:
-                yield from self._reader
+                for batch in self._reader:
+                    self._share = self._file.tell() / self._size
+                    yield batch
         except _DAMAGE as error:
             raise damaged(self._path, "Arrow", error) from None
 
@@ -142,8 +146,8 @@ class ArrowSource:
         return f"row {row} of {self._path}"
 
     def share(self) -> float:
-        """The share of the bytes."""
-        return min(1.0, float(self._file.tell() / self._size))
+        """The share of the batches, or of the bytes of a stream."""
+        return min(1.0, self._share)
 
 
 class CsvSource:

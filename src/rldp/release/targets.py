@@ -41,7 +41,7 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
                 if unnamed is not None:
-                    os.link(f"/proc/self/fd/{unnamed}", part, follow_symlinks=True)
+                    _give_name(unnamed, part)
                 part.replace(target)
             _sync_folder(target.parent)
         finally:
@@ -109,13 +109,18 @@ def _unnamed(folder: Path) -> int | None:
         return None
     name = folder / f".{secrets.token_hex(8)}.rldp-part"
     try:
-        os.link(f"/proc/self/fd/{trial}", name, follow_symlinks=True)
+        _give_name(trial, name)
         name.unlink()
     except OSError:
         return None
     finally:
         os.close(trial)
     return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+
+
+def _give_name(handle: int, path: Path) -> None:
+    # a folder's handle makes Python call linkat, which alone follows the link to the open file
+    os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle, follow_symlinks=True)
 
 
 def _lock(handle: int) -> None:
