@@ -221,6 +221,8 @@ class CsvSource:
                 self._done += batch.num_rows
         except StopIteration:
             return
+        except pa.ArrowCancelled:  # Arrow took the signal of Ctrl-C
+            raise KeyboardInterrupt from None
         except _DAMAGE as error:
             if "Empty CSV file" not in str(error):
                 raise self._failure(error, ragged) from None

@@ -10,7 +10,8 @@ from rldp.errors import TooLargeError
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-_MOST_BUCKETS = 2**26  # about a gibibyte of tables
+_MOST_BUCKETS = 2**25  # about half a gibibyte of tables
+_BUILT = 2**20  # buckets that are built at a time
 
 
 class AliasRows:
@@ -30,17 +31,21 @@ class AliasRows:
         self.bucket_bits = j = min(bits, max(1, (self.n_outputs - 1).bit_length()))
         if n_rows << j > _MOST_BUCKETS:
             raise TooLargeError(
-                f"A table of {n_rows} × {self.n_outputs} outputs is too large to draw from: it "
-                f"would have {n_rows << j} buckets, {_MOST_BUCKETS} at most are built."
+                f"Expected a table of at most {_MOST_BUCKETS} buckets to draw from, {n_rows} rows of "
+                f"{self.n_outputs} outputs need {n_rows << j}; ir and ue-cr need far fewer."
             )
-        items, R = _items(N, j)
-        thresholds, aliases = _buckets(R, 2 ** (bits - j))
+        limits = np.empty((n_rows, 2**j), dtype=np.uint64)
+        outputs = np.empty((n_rows, 2**j, 2), dtype=np.min_scalar_type(-self.n_outputs))
         starts = np.arange(2**j, dtype=np.int64) << (bits - j)
-        # the first word beyond the item; 2^64 becomes 0, where the alias is the item itself
-        limits = (starts + thresholds).astype(np.uint64) << np.uint64(64 - bits)
-        outputs = np.stack([items, np.take_along_axis(items, aliases, axis=1)], axis=2)
-        self._limits = limits.ravel()
-        self._outputs = outputs.astype(np.min_scalar_type(-self.n_outputs)).ravel()
+        step = max(1, _BUILT >> j)
+        for part in (slice(first, first + step) for first in range(0, n_rows, step)):
+            items, R = _items(N[part], j)
+            thresholds, aliases = _buckets(R, 2 ** (bits - j))
+            # the first word beyond the item; 2^64 becomes 0, where the alias is the item itself
+            limits[part] = (starts + thresholds).astype(np.uint64) << np.uint64(64 - bits)
+            outputs[part, :, 0] = items
+            outputs[part, :, 1] = np.take_along_axis(items, aliases, axis=1)
+        self._limits, self._outputs = limits.ravel(), outputs.ravel()
 
     def draw(self, rows: Integers, words: Words, out: Integers | None = None) -> Integers:
         """An output for each pair of a row's number and a word; `rows` is overwritten."""

@@ -124,7 +124,10 @@ class KeyedWords:
         words = np.empty((n, each + each % 2), dtype=np.uint64)
         for size in np.unique(sizes):
             places = np.flatnonzero(sizes == size)
-            ids = self._bytes[starts[places][:, None] + np.arange(size)]
+            if places.size == n:
+                ids = self._bytes[starts[0] : ends[-1]].reshape(n, -1)
+            else:
+                ids = self._bytes[starts[places][:, None] + np.arange(size)]
             for q in range(words.shape[1] // 2):
                 number = np.frombuffer(struct.pack(">I", q), dtype=np.uint8)
                 message = np.concatenate([np.tile(number, (len(ids), 1)), ids], axis=1)
