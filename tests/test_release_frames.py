@@ -273,6 +273,10 @@ def test_bad_ids_are_named(p, frame, message) -> None:
         (np.array([[0, 0], [3, 0]]), "codes of s from 0 to 2, got 3 in row 1"),
         (np.array([[0, 0], [0, -1]]), "codes of u from 0 to 5, got -1 in row 1"),
         (np.array([[0, 6]], dtype=np.uint8), "codes of u from 0 to 5, got 6 in row 0"),
+        (
+            np.array([[0, 2**63]], dtype=np.uint64),
+            "codes of u from 0 to 5, got 9223372036854775808",
+        ),
         (np.array([[-1, 0]], dtype=">i4"), "codes of s from 0 to 2, got -1 in row 0"),
     ],
 )
@@ -288,6 +292,7 @@ def test_codes_of_every_integer_type_and_layout(p) -> None:
     for other in (
         plain.astype(np.int8),
         plain.astype(np.uint16),
+        plain.astype(np.uint64),
         plain.astype(">i8"),
         np.asfortranarray(plain),
         np.repeat(plain, 2, axis=0)[::2],

@@ -13,7 +13,7 @@ import rldp
 from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, UnaryChannel
 from rldp.channel.base import integer_rows
 from rldp.errors import TooLargeError
-from rldp.release.alias import AliasRows
+from rldp.release.alias import AliasRows, Room
 from rldp.release.sampler import sampler
 
 
@@ -163,7 +163,7 @@ def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
     n_s, n_u = channel.shape
     for s, u in itertools.product(range(n_s), range(n_u)):
         reports = draws.empty(len(words))
-        draws.draw(np.full(len(words), s), np.full(len(words), u), words, reports)
+        draws.draw(np.full(len(words), s), np.full(len(words), u), words, reports, Room())
         if draws.width is not None:  # symbols of the blocks, the last varying fastest
             n_z = N["own"].shape[2]
             weights = n_z ** np.arange(draws.width)[::-1]
@@ -175,3 +175,38 @@ def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
 def test_a_table_too_large_to_draw_from_is_refused() -> None:
     with pytest.raises(TooLargeError, match="buckets"):
         AliasRows(np.broadcast_to(np.int64(0), (2**20, 2**10)), 62)
+
+
+def plain_draw(channel: rldp.Channel, N: dict, bits: int, s: int, u: int, words: list[int]):
+    """The report of one record, as a dumb loop over the definition."""
+    match channel:
+        case DenseChannel():
+            return reference_draw(N["Q"][s, u].tolist(), bits, words[0])
+        case ChoiceChannel():
+            row = N["other"].copy()
+            row[s] = N["own"][s, u]
+            return reference_draw(row.ravel().tolist(), bits, words[0])
+        case IndependentChannel():
+            first = reference_draw(N["r_s"][s].tolist(), bits, words[0])
+            second = reference_draw(N["r_u"][u].tolist(), bits, words[1])
+            return first * N["r_u"].shape[1] + second
+    laws = [N["own"][s, u] if b == channel.block[s, u] else law for b, law in enumerate(N["other"])]
+    pairs = zip(laws, words, strict=True)
+    return [reference_draw(law.tolist(), bits, word) - 1 for law, word in pairs]
+
+
+@pytest.mark.parametrize("protocol", ["grr", "srr", "grr-cr", "ir", "ue-cr", "ue"])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((3, 2), np.int64), ((20, 15), np.uint8), ((2, 200), np.uint8)]
+)
+def test_protocols_of_every_size_agree_with_the_dumb_loop(protocol, shape, dtype) -> None:
+    rng = np.random.default_rng(5)
+    table = rldp.Table(rng.integers(1, 50, shape))
+    p = rldp.design(rldp.AllDistributions(table), 2.0, protocol)
+    n = 12
+    codes = np.stack([rng.integers(0, size, n) for size in shape], axis=1).astype(dtype)
+    codes[0] = np.array(shape) - 1
+    reports = p.release(codes, rng=rldp.Simulation(6))
+    words = rldp.Simulation(6).words(0, n, p.sampler.words).tolist()
+    for (s, u), record_words, report in zip(codes.tolist(), words, reports.tolist(), strict=True):
+        assert report == plain_draw(p.channel, p.integers, p.bits, s, u, record_words)

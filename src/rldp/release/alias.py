@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rldp.errors import TooLargeError
 
@@ -22,7 +25,7 @@ class AliasRows:
     >>> rows = AliasRows(np.array([[3, 1], [0, 4]]), bits=2)
     >>> words = np.arange(4, dtype=np.uint64) << np.uint64(62)
     >>> rows.draw(np.array([0, 0, 0, 0]), words), rows.draw(np.array([1, 1, 1, 1]), words)
-    (array([0, 0, 1, 0]), array([1, 1, 1, 1]))
+    (array([0, 0, 1, 0], dtype=int8), array([1, 1, 1, 1], dtype=int8))
     """
 
     def __init__(self, N: Integers, bits: int) -> None:
@@ -31,8 +34,8 @@ class AliasRows:
         self.bucket_bits = j = min(bits, max(1, (self.n_outputs - 1).bit_length()))
         if n_rows << j > _MOST_BUCKETS:
             raise TooLargeError(
-                f"Expected a table of at most {_MOST_BUCKETS} buckets to draw from, {n_rows} rows of "
-                f"{self.n_outputs} outputs need {n_rows << j}; ir and ue-cr need far fewer."
+                f"Expected a table of at most {_MOST_BUCKETS} buckets to draw from, {n_rows} rows "
+                f"of {self.n_outputs} outputs need {n_rows << j}; ir and ue-cr need far fewer."
             )
         limits = np.empty((n_rows, 2**j), dtype=np.uint64)
         outputs = np.empty((n_rows, 2**j, 2), dtype=np.min_scalar_type(-self.n_outputs))
@@ -47,20 +50,40 @@ class AliasRows:
             outputs[part, :, 1] = np.take_along_axis(items, aliases, axis=1)
         self._limits, self._outputs = limits.ravel(), outputs.ravel()
 
-    def draw(self, rows: Integers, words: Words, out: Integers | None = None) -> Integers:
-        """An output for each pair of a row's number and a word; `rows` is overwritten."""
+    def draw(self, rows: Integers, words: Words, room: Room | None = None) -> NDArray[Any]:
+        """An output for each pair of a row's number and a word; `rows` is overwritten.
+
+        The result lies in the `room`, where the next draw overwrites it.
+        """
+        room = Room() if room is None else room
         # every step in place: the arrays of a chunk stay in the cache
         np.left_shift(rows, self.bucket_bits, out=rows)
-        buckets = words >> np.uint64(64 - self.bucket_bits)
+        buckets = room.array("buckets", words.shape, np.uint64)
+        np.right_shift(words, np.uint64(64 - self.bucket_bits), out=buckets)
         np.add(rows, buckets.view(np.int64), out=rows)
         limits = np.take(self._limits, rows, out=buckets, mode="clip")
+        is_beyond = room.array("beyond", words.shape, np.bool_)
+        np.greater_equal(words, limits, out=is_beyond)
         np.left_shift(rows, 1, out=rows)
-        np.add(rows, (words >= limits).view(np.uint8), out=rows)
-        drawn = np.take(self._outputs, rows, mode="clip")
-        if out is None:
-            return drawn.astype(np.int64)
-        out[...] = drawn
-        return out
+        np.add(rows, is_beyond.view(np.uint8), out=rows)
+        outputs = room.array("outputs", words.shape, self._outputs.dtype)
+        return np.take(self._outputs, rows, out=outputs, mode="clip")
+
+
+class Room:
+    """Arrays that the chunks of one release use in turn: new ones would be mapped every time."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array of this shape with whatever stands in it."""
+        n = math.prod(shape)
+        found = self._arrays.get(name)
+        if found is None or found.size < n or found.dtype != dtype:
+            self._arrays[name] = found = np.empty(n, dtype)
+        return found[:n].reshape(shape)
 
 
 def _items(N: Integers, j: int) -> tuple[Integers, Integers]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp.errors import DataError
+from rldp.release.alias import Room
 from rldp.release.randomness import WordSource
 from rldp.release.sampler import Sampler
 
@@ -19,13 +20,13 @@ def drawn_reports(
 ) -> NDArray[Any]:
     """A report for each record with codes s and u, which are checked on the way."""
     reports = sampler.empty(len(s))
-    step = max(1, _CHUNK // sampler.words)
+    step, room = max(1, _CHUNK // sampler.words), Room()
     for first in range(0, len(s), step):
         part = slice(first, min(first + step, len(s)))
         words = source.words(first, part.stop - first, sampler.words)
         for codes, n, name in zip((s, u), sampler.shape, "su", strict=True):
             _check(codes[part], n, name, first)
-        sampler.draw(s[part], u[part], words, reports[part])
+        sampler.draw(s[part], u[part], words, reports[part], room)
     return reports
 
 

@@ -18,13 +18,13 @@ import hmac
 import os
 import secrets
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.errors import ParameterError
+from rldp.errors import ParameterError, RldpError
 from rldp.release.alias import Words
 
 _KEY_BYTES = 32
@@ -57,7 +57,8 @@ class _CounterStream:
         filled = self._buffer[:size]
         for start in range(0, size, len(_ZEROS)):
             part = filled.data[start : start + len(_ZEROS)]
-            self._stream.update_into(memoryview(_ZEROS)[: len(part)], part)
+            if self._stream.update_into(memoryview(_ZEROS)[: len(part)], part) != len(part):
+                raise RldpError("The cipher gave fewer words than it should: nothing is released.")
         return filled.view("<u8").astype(np.uint64, copy=False).reshape(n, each)
 
 
@@ -191,7 +192,7 @@ class Randomness:
     """Which source a release draws from: the secure one unless a key or a simulation is given."""
 
     rng: Simulation | None = None
-    key: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)  # no traceback shall show it
 
     def __post_init__(self) -> None:
         """Refuse what is no secure source, no key and no simulation."""

@@ -17,7 +17,7 @@ from rldp.channel import (
     UnaryChannel,
 )
 from rldp.errors import ParameterError
-from rldp.release.alias import AliasRows, Integers, Words
+from rldp.release.alias import AliasRows, Integers, Room, Words
 
 
 class Sampler(ABC):
@@ -29,7 +29,7 @@ class Sampler(ABC):
     dtype: np.dtype[Any] = np.dtype(np.int64)
 
     @abstractmethod
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """Write the reports of records (s, u), with words of shape (n, `words`), into `out`."""
 
     def empty(self, n: int) -> NDArray[Any]:
@@ -47,11 +47,9 @@ class RowSampler(Sampler):
         self.shape = N.shape[0], N.shape[1]
         self._rows = AliasRows(N.reshape(-1, N.shape[2]), bits)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """One word, one output."""
-        rows = np.multiply(s, self.shape[1], dtype=np.int64)
-        rows += u
-        self._rows.draw(rows, words[:, 0], out)
+        out[...] = self._rows.draw(_cells(s, u, self.shape[1], room), words[:, 0], room)
 
 
 class PairSampler(Sampler):
@@ -64,11 +62,14 @@ class PairSampler(Sampler):
         self.shape = len(r_s), len(r_u)
         self._s, self._u = AliasRows(r_s, bits), AliasRows(r_u, bits)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """The first word for S, the second for U."""
-        self._s.draw(s.astype(np.int64), words[:, 0], out)
-        out *= self._u.n_outputs
-        out += self._u.draw(u.astype(np.int64), words[:, 1])
+        rows = room.array("rows", s.shape, np.int64)
+        rows[...] = s
+        first = self._s.draw(rows, words[:, 0], room)
+        np.multiply(first, self._u.n_outputs, out=out, dtype=np.int64)
+        rows[...] = u
+        out += self._u.draw(rows, words[:, 1], room)
 
 
 class BlockSampler(Sampler):
@@ -83,15 +84,13 @@ class BlockSampler(Sampler):
         self.words = self.width = len(other)
         self.dtype = np.min_scalar_type(-n_z)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any]) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """A symbol for each block, less 1, so that silence is -1."""
-        cells = np.multiply(s, self.shape[1], dtype=np.int64)
-        cells += u
-        rows = np.empty(words.shape, dtype=np.int64)
+        cells = _cells(s, u, self.shape[1], room)
+        rows = room.array("block rows", words.shape, np.int64)
         rows[...] = np.arange(self._block.size, self._block.size + self.words)
         rows[np.arange(len(cells)), self._block[cells]] = cells
-        self._rows.draw(rows, words, out)
-        out -= 1
+        np.subtract(self._rows.draw(rows, words, room), 1, out=out)
 
 
 def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
@@ -106,6 +105,14 @@ def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
         case UnaryChannel():
             return BlockSampler(integers["own"], integers["other"], channel.block, bits)
     raise ParameterError(f"Expected a channel of a known kind, got {type(channel).__name__}.")
+
+
+def _cells(s: Integers, u: Integers, n_u: int, room: Room) -> Integers:
+    """Number of each cell (s, u)."""
+    cells = room.array("rows", s.shape, np.int64)
+    np.multiply(s, n_u, out=cells, dtype=np.int64)  # codes may be of a type too small for cells
+    np.add(cells, u, out=cells, dtype=np.int64)
+    return cells
 
 
 def _choice_rows(own: Integers, other: Integers) -> Integers:
