@@ -25,7 +25,7 @@ class AliasRows:
     >>> rows = AliasRows(np.array([[3, 1], [0, 4]]), bits=2)
     >>> words = np.arange(4, dtype=np.uint64) << np.uint64(62)
     >>> rows.draw(np.array([0, 0, 0, 0]), words), rows.draw(np.array([1, 1, 1, 1]), words)
-    (array([0, 0, 1, 0], dtype=int8), array([1, 1, 1, 1], dtype=int8))
+    (array([0, 0, 1, 0], dtype=uint8), array([1, 1, 1, 1], dtype=uint8))
     """
 
     def __init__(self, N: Integers, bits: int) -> None:
@@ -38,7 +38,7 @@ class AliasRows:
                 f"of {self.n_outputs} outputs need {n_rows << j}; ir and ue-cr need far fewer."
             )
         limits = np.empty((n_rows, 2**j), dtype=np.uint64)
-        outputs = np.empty((n_rows, 2**j, 2), dtype=np.min_scalar_type(-self.n_outputs))
+        outputs = np.empty((n_rows, 2**j, 2), dtype=np.min_scalar_type(self.n_outputs - 1))
         starts = np.arange(2**j, dtype=np.int64) << (bits - j)
         step = max(1, _BUILT >> j)
         for part in (slice(first, first + step) for first in range(0, n_rows, step)):

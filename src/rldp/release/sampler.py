@@ -90,7 +90,7 @@ class BlockSampler(Sampler):
         rows = room.array("block rows", words.shape, np.int64)
         rows[...] = np.arange(self._block.size, self._block.size + self.words)
         rows[np.arange(len(cells)), self._block[cells]] = cells
-        np.subtract(self._rows.draw(rows, words, room), 1, out=out)
+        np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
 
 
 def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
