@@ -58,8 +58,9 @@ class ParquetSource:
         """Open the file for as long as the stack lasts."""
         self._path = path
         try:
+            # what is buffered ahead would stay in memory until the end of the file
             self._file = stack.enter_context(
-                pa.parquet.ParquetFile(path, read_dictionary=list(dictionaries))
+                pa.parquet.ParquetFile(path, read_dictionary=list(dictionaries), pre_buffer=False)
             )
         except _DAMAGE as error:
             raise damaged(path, "Parquet", error) from None
