@@ -76,7 +76,7 @@ def _from_codes(shape: tuple[int, int], effort: Effort) -> None:
     works["grr, keyed"] = lambda: protocols["grr"].release(codes, record_id=keys, key=b"k" * 32)
     for p in protocols.values():
         p.release(codes[:10])  # tables are built once
-    seconds = best_of(works, times=5, enough=effort.cap)
+    seconds = best_of(works, times=9, enough=effort.cap)
     copied = codes.nbytes / seconds.pop("memcpy")
     rates = {name: RECORDS / value for name, value in seconds.items()}
     rows = [[f"rldp {name}", f"{rate / 1e6:,.1f}", ""] for name, rate in rates.items()]
