@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rldp.protocols.programmes import ceiling, srr_threshold
     from rldp.reading import read_table
     from rldp.robust import RobustUtility
+    from rldp.release.files import release_file
+    from rldp.release.randomness import Simulation, new_key
     from rldp.schema import Column, Schema
     from rldp.table import Table
     from rldp.uncertainty import (
@@ -68,6 +70,7 @@ __all__ = [
     "RldpError",
     "RobustUtility",
     "Schema",
+    "Simulation",
     "Table",
     "TooLargeError",
     "UnaryChannel",
@@ -80,8 +83,10 @@ __all__ = [
     "entropy",
     "load",
     "mutual_information",
+    "new_key",
     "read_matrix",
     "read_table",
+    "release_file",
     "risk",
     "srr_threshold",
     "verify",
@@ -107,6 +112,8 @@ _HOMES = {
     "protocols.programmes": ("ceiling", "srr_threshold"),
     "reading": ("read_table",),
     "robust": ("RobustUtility",),
+    "release.files": ("release_file",),
+    "release.randomness": ("Simulation", "new_key"),
     "schema": ("Column", "Schema"),
     "table": ("Table",),
     "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),
