@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from rldp.protocols.catalogue import compare, design
     from rldp.protocols.programmes import ceiling, srr_threshold
     from rldp.reading import read_table
-    from rldp.robust import RobustUtility
     from rldp.release.files import release_file
     from rldp.release.randomness import Simulation, new_key
+    from rldp.robust import RobustUtility
     from rldp.schema import Column, Schema
     from rldp.table import Table
     from rldp.uncertainty import (

@@ -21,8 +21,8 @@ from rldp.channel import Channel, IntegerParts
 from rldp.errors import CertificateError, DataError, FileError
 from rldp.files import read_document, write_document
 from rldp.proof import Proof, ProofError, check
-from rldp.robust import RobustUtility, robust_utility
 from rldp.release.releasing import Releasing
+from rldp.robust import RobustUtility, robust_utility
 from rldp.schema import Schema
 from rldp.table import Table
 from rldp.uncertainty import UncertaintySet
