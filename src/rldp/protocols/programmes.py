@@ -111,8 +111,9 @@ def ceiling(F: UncertaintySet, epsilon: float, time_limit: float = 30.0) -> floa
     A protocol that is private over F is private at P̂, which belongs to F.
 
     >>> from rldp import ChiSquareSet, Table
-    >>> round(ceiling(ChiSquareSet(Table([[30, 30], [20, 20]])), 1.0), 4)  # U tells nothing of S
-    0.7727
+    >>> F = ChiSquareSet(Table([[30, 30], [20, 20]]))  # U tells nothing of S: it is sent as it is,
+    >>> round(float(ceiling(F, 1.0) - np.log(2)), 4)  # and S by randomised response
+    0.1067
     """
     known = KnownDistribution(F.table)
     found = best_columns(
