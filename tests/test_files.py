@@ -26,7 +26,7 @@ def test_a_saved_protocol_is_the_same_when_loaded(name, uncertainty, tmp_path):
     p = rldp.design(uncertainty, 1.3, name)
     p.save(tmp_path / "p.rldp.json")
     q = rldp.load(tmp_path / "p.rldp.json")
-    assert (q.name, q.epsilon, q.bounds, q.bits) == (p.name, p.epsilon, p.bounds, p.bits)
+    assert (q.name, q.epsilon, q.options, q.bits) == (p.name, p.epsilon, p.options, p.bits)
     assert (q.rounding_loss, q.optimality_gap) == (p.rounding_loss, p.optimality_gap)
     assert dict(q.parameters) == dict(p.parameters)
     assert dict(q.certificate) == dict(p.certificate)
@@ -52,7 +52,7 @@ def test_bounds_that_need_a_joint_certificate_survive(tmp_path):
     p = rldp.design(SETS[0], 0.5, "ue-cr", bounds="exact")
     p.save(tmp_path / "p.json")
     q = rldp.load(tmp_path / "p.json")
-    assert q.bounds == "exact"
+    assert q.options == {"bounds": "exact"}
     assert dict(q.certificate) == dict(p.certificate)
 
 

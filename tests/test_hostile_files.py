@@ -140,7 +140,7 @@ REST = [  # the rest of the file
     *[("choice", "format", x) for x in (..., "other", None, ["rldp-protocol"], "rldp-client")],
     *[("choice", "version", x) for x in (..., 0, 2, True, 1.0, "1", None, HUGE)],
     *[("choice", "name", x) for x in (..., 7, None, ["grr-cr"])],
-    *[("choice", "bounds", x) for x in (..., 7, None)],
+    *[("choice", "options", x) for x in (..., 7, None, {"bounds": 7}, {"bounds": "x" * 99})],
     *[("choice", "schema", x) for x in (..., [], None, {}, "x")],
     *[("choice", "schema.sensitive", x) for x in (..., [], None, {}, "x", [7], [{}])],
     *[
@@ -268,7 +268,7 @@ def test_one_long_number_does_not_fill_the_memory(tmp_path):
 def test_nothing_is_imported_and_nothing_evaluated(tmp_path):
     before = set(sys.modules)
     for name in ("this", "antigravity", "__import__('this')", "rldp.cli", "{0.__class__}"):
-        for path in ("channel.kind", "uncertainty.kind", "name", "bounds", "format"):
+        for path in ("channel.kind", "uncertainty.kind", "name", "options", "format"):
             refusal(saved(tmp_path, changed("choice", path, [name])))
             refusal(saved(tmp_path, changed("choice", "channel.kind", name)))
     assert set(sys.modules) == before

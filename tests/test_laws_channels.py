@@ -26,7 +26,7 @@ from rldp import (
 )
 from rldp.information import response_information, response_matrix, retention
 from rldp.protocols import unary
-from rldp.protocols.catalogue import NAMES
+from rldp.protocols.catalogue import FAMILIES as NAMES
 from rldp.sums import Law, SubsetLaw, coins, expected_w_log_w
 
 

@@ -14,7 +14,7 @@ import brute
 import strategies as some
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table, design
 from rldp.protocols.budget import delta_2, delta_s
-from rldp.protocols.catalogue import NAMES
+from rldp.protocols.catalogue import FAMILIES as NAMES
 
 both_bounds = pytest.mark.parametrize("bounds", ["sharp", "paper"])
 levels = some.log_uniform(0.01, 5)

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 Document = dict[str, Any]
 
 BITS = 62
-_PULLS = tuple(2.0**-e for e in range(44, 19, -6))
+_PULLS = tuple(2.0**-e for e in range(44, 9, -6))
 _TIGHT = 1e-13  # log-ratios this close to ε do not survive rounding
 _NEAR = 1e-9  # log-ratios this close to ε count as tight
 

@@ -29,6 +29,7 @@ class Programme:
         import highspy
 
         self._infinity = highspy.kHighsInf
+        self._refused = highspy.HighsStatus.kError
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy has few types
         self._solver.silent()
@@ -55,9 +56,11 @@ class Programme:
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
         rows = np.nonzero(is_set)[1].astype(np.int32)
         zero, free = np.zeros(len(gains)), np.full(len(gains), self._infinity)
-        self._solver.addCols(
+        status = self._solver.addCols(
             len(gains), gains, zero, free, rows.size, starts, rows, columns[is_set]
         )
+        if status == self._refused:
+            raise ArithmeticError(f"HiGHS refused columns with entries to {columns.max():.2g}.")
 
     def add_limit(self, columns: Indices, coefficients: Array) -> None:
         """Add the row coefficients · θ ≤ 0 over some columns."""

@@ -16,6 +16,7 @@ Progress = Callable[[float, float], None]  # nats kept so far, and what nothing 
 
 _NEGLIGIBLE = 1e-13
 _LEAST_UNIT = 1e-8
+_LARGEST = 1e12  # entry of a column
 
 
 class Master:
@@ -32,13 +33,16 @@ class Master:
         self.gains = gains or self._informations
         self._programme = Programme(np.ones(int(is_bound.sum())))
         self.unit = 1.0  # nats
-        self._columns: list[Array] = []  # scaled to Σ P̂ v = 1
+        self._columns: list[Array] = []  # scaled to Σ P̂ v = 1 where that can be
 
     def add(self, columns: Array) -> None:
         """Add columns of shape (columns, n_s, n_u), of any scale."""
         if not len(columns):
             return
-        columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
+        # entries on cells without records can be huge beside Σ P̂ v
+        mass = np.einsum("vsu,su->v", columns, self._p_su)
+        mass = np.maximum(mass, columns.max(axis=(1, 2)) / _LARGEST)
+        columns = columns / mass[:, None, None]
         self._columns.append(columns)
         gains = self.gains(columns)
         if not self._columns[:-1]:
@@ -47,12 +51,14 @@ class Master:
         self._programme.add_columns(columns[:, self.is_bound], gains / self.unit)
 
     def _informations(self, columns: Array) -> Array:
-        return np.asarray(-np.einsum("vsu,su->v", entr(columns), self._p_su))
+        mass = np.einsum("vsu,su->v", columns, self._p_su)
+        return np.asarray(entr(mass) - np.einsum("vsu,su->v", entr(columns), self._p_su))
 
     @property
     def columns(self) -> Array:
-        """All columns so far."""
-        return np.concatenate(self._columns)
+        """All columns so far, with Σ P̂ v = 1."""
+        columns = np.concatenate(self._columns)
+        return columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
 
     def solved(self) -> Optimum:
         """The best mixture of the columns so far."""
@@ -68,7 +74,12 @@ class Master:
     def protocol(self, optimum: Optimum) -> Array:
         """Q[s, u, y] of the mixture; an impossible cell releases what the others of its s do."""
         some = np.flatnonzero(optimum.weights > _NEGLIGIBLE)
-        Q = np.moveaxis(self.columns[some], 0, 2) * optimum.weights[some]
+        columns = np.concatenate(self._columns)[some]
+        weights = optimum.weights[some]
+        # the solver's equations hold to its tolerance only; small ε asks for more
+        A = columns[:, self.is_bound].T
+        weights = np.maximum(weights + np.linalg.lstsq(A, 1 - A @ weights)[0], 0.0)
+        Q = np.moveaxis(columns, 0, 2) * weights
         p_s = self._p_su.sum(axis=1, keepdims=True)
         p_u_given_s = np.divide(self._p_su, p_s, out=np.zeros_like(self._p_su), where=p_s > 0)
         average = np.einsum("su,suy->sy", p_u_given_s, Q)
