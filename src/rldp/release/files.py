@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from rldp.release.columns import id_texts, plain_label, record_codes, schema_col
 from rldp.release.randomness import Randomness, SecureWords, Simulation, WordSource
 from rldp.release.released import Released
 from rldp.release.shuffle import Shuffle
+from rldp.release.standard_input import standard_input
 from rldp.release.targets import sync, whole_file, whole_folder, whole_output
 from rldp.release.writers import BatchWriter, plain_type
 from rldp.sources import ArrowSource, CsvSource, ParquetSource, Source, file_kind, file_size
@@ -209,7 +209,7 @@ def _release_folder(job: _Job, start: Path, end: Path) -> int:
 def _sources(start: Path, names: Sequence[str], stack: ExitStack) -> Iterator[Source]:
     """What is to be read: one file, the standard input, or the files of a folder one by one."""
     if str(start) == _STANDARD:
-        yield CsvSource(Path("standard input"), stack, sys.stdin.buffer)
+        yield CsvSource(Path("standard input"), stack, standard_input(stack))
     elif start.is_dir():
         for path in _parquet_files(start):
             yield ParquetSource(path, stack, names)
