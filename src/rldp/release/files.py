@@ -19,6 +19,7 @@ from rldp.counting import unknown_column
 from rldp.errors import DataError, FileError, ParameterError
 from rldp.release.codes import drawn_reports
 from rldp.release.columns import id_texts, plain_label, record_codes, schema_columns, text_label
+from rldp.release.frames import no_texts
 from rldp.release.randomness import Randomness, SecureWords, Simulation, WordSource
 from rldp.release.released import Released
 from rldp.release.shuffle import Shuffle
@@ -142,9 +143,8 @@ class _Job:
             if source.names.count(name) > 1:
                 raise FileError(f"Expected column {name!r} once, it is there more than once.")
         kept = [pa.field(name, plain_type(source.field(name).type)) for name in self.keep]
-        no_texts = self.p.report_labels.texts(self.p.sampler.empty(0))
         note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
-        fields = [*kept, pa.field(self.column, no_texts.type)]
+        fields = [*kept, pa.field(self.column, no_texts(self.p).type)]
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
 
     def release(
