@@ -7,6 +7,7 @@ as the records are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -74,7 +75,9 @@ def release(
 
     fields = [df.schema[name] for name in kept]
     schema = StructType([*fields, StructField(column, StringType(), nullable=False)])
-    return _selected(df, needed).mapInArrow(released, schema)
+    with warnings.catch_warnings():  # of a pandas too new for Spark's frames, which are not made
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        return _selected(df, needed).mapInArrow(released, schema)
 
 
 def table(
