@@ -108,5 +108,5 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.categorical = tags.input_tags.string = True
-        tags.non_deterministic = True
+        tags.non_deterministic = self.key_file is None
         return tags

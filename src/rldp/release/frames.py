@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rldp.counting import column_names, frame_label, narwhal, series_labels, unknown_column
-from rldp.errors import DataError, ParameterError
+from rldp.errors import DataError
 from rldp.release.codes import drawn_reports
 from rldp.release.columns import (
     Place,
@@ -88,7 +88,7 @@ def released_lazily(
             f"as in p.release(relation.to_arrow_reader()), and Spark by rldp.spark.release."
         )
     if record_id is None:
-        raise ParameterError(
+        raise DataError(
             "Expected record_id and key for a LazyFrame, which may be computed more than once and "
             "would draw again each time; give both, or collect it first."
         )
