@@ -32,4 +32,14 @@ clean:
 		$(PYTHON) -m venv .venv && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
+	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark; fi
 	@touch $@
+
+# Spark is large and needs Java; without it everything else works and its tests are skipped
+.PHONY: spark
+spark:
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[spark]'; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'; \
+	fi || echo "pyspark could not be installed: the tests with Spark will be skipped"

@@ -229,7 +229,7 @@ def test_frame_errors() -> None:
         Table.from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]), "a")
     with pytest.raises(DataError, match="different column names, got more than once: 'a'"):
         Table.from_frame(pa.table([[1], [2]], names=["a", "a"]), "a")
-    with pytest.raises(DataError, match="pandas, polars or pyarrow frame, got list"):
+    with pytest.raises(DataError, match="DuckDB or Spark frame, got list"):
         Table.from_frame([[1, 2]], "a")
     with pytest.raises(DataError, match="at least one record, got none"):
         Table.from_frame(pl.DataFrame({"a": [], "b": []}), "a")

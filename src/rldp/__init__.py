@@ -124,8 +124,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         return getattr(import_module(f"rldp.{_HOME_OF[name]}"), name)
-    if name == "datasets":
-        return import_module("rldp.datasets")
+    if name in ("datasets", "sklearn", "spark"):
+        return import_module(f"rldp.{name}")
     raise AttributeError(f"module 'rldp' has no attribute {name!r}")
 
 

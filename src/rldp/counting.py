@@ -123,7 +123,7 @@ class Tally:
             self._declare(name, filter(None, map(label, _categories(data, name))))
         count = "#".join(self._names) + "#"  # longer than each name, so different from all
         tallied = data.group_by(*self._names).agg(nw.len().alias(count))
-        combinations = tallied.collect() if isinstance(tallied, nw.LazyFrame) else tallied
+        combinations = _collected(tallied) if isinstance(tallied, nw.LazyFrame) else tallied
         for start in range(0, len(combinations), _SLICE):
             part = combinations[start : start + _SLICE]
             columns = [series_labels(part[name], label) for name in self._names]
@@ -219,6 +219,17 @@ class Tally:
         return labels
 
 
+def _collected(tallied: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """What an engine has counted, unless it is far more than a table can hold."""
+    combinations = tallied.head(MOST_CELLS + 1).collect()
+    if len(combinations) > MOST_CELLS:
+        raise DataError(
+            f"Expected at most {MOST_CELLS} different records, there are more; "
+            f"choose fewer columns with useful=, or bin them first."
+        )
+    return combinations
+
+
 def tally_frame(
     frame: Any, sensitive: Names, useful: Names | None, missing: Missing, levels: Levels | None
 ) -> Tally:
@@ -230,7 +241,7 @@ def tally_frame(
 
 
 def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    """A pandas, polars or pyarrow frame as narwhals sees it."""
+    """A frame of any library as narwhals sees it."""
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
@@ -239,7 +250,8 @@ def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
         data: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
         raise DataError(
-            f"Expected a pandas, polars or pyarrow frame, got {type(frame).__name__}."
+            f"Expected a pandas, polars, pyarrow, DuckDB or Spark frame, "
+            f"got {type(frame).__name__}."
         ) from None
     return data
 

@@ -160,7 +160,7 @@ class CsvSource:
 
     is_text = True
 
-    def __init__(self, path: Path, stack: ExitStack, stream: IO[bytes] | None = None) -> None:
+    def __init__(self, path: Path, stack: ExitStack, stream: Any = None) -> None:
         """Open the file for as long as the stack lasts, or read a stream that is called so."""
         self._path = path
         self._file = stream or stack.enter_context(path.open("rb"))

@@ -86,7 +86,9 @@ class Table:
         """Count the records of a frame; several columns make a product alphabet.
 
         Args:
-            frame: pandas or polars DataFrame, polars LazyFrame, pyarrow Table or RecordBatch.
+            frame: pandas or polars DataFrame, pyarrow Table or RecordBatch; or a polars LazyFrame,
+                DuckDB relation or Spark DataFrame, which counts in its own engine and gives
+                nothing but the counts.
             sensitive: name or names of the sensitive columns.
             useful: name or names of the useful columns; None means all others.
             missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -20,9 +19,11 @@ from rldp.counting import unknown_column
 from rldp.errors import DataError, FileError, ParameterError
 from rldp.release.codes import drawn_reports
 from rldp.release.columns import id_texts, plain_label, record_codes, schema_columns, text_label
+from rldp.release.frames import no_texts
 from rldp.release.randomness import Randomness, SecureWords, Simulation, WordSource
 from rldp.release.released import Released
 from rldp.release.shuffle import Shuffle
+from rldp.release.standard_input import standard_input
 from rldp.release.targets import sync, whole_file, whole_folder, whole_output
 from rldp.release.writers import BatchWriter, plain_type
 from rldp.sources import ArrowSource, CsvSource, ParquetSource, Source, file_kind, file_size
@@ -142,9 +143,8 @@ class _Job:
             if source.names.count(name) > 1:
                 raise FileError(f"Expected column {name!r} once, it is there more than once.")
         kept = [pa.field(name, plain_type(source.field(name).type)) for name in self.keep]
-        no_texts = self.p.report_labels.texts(self.p.sampler.empty(0))
         note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
-        fields = [*kept, pa.field(self.column, no_texts.type)]
+        fields = [*kept, pa.field(self.column, no_texts(self.p).type)]
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
 
     def release(
@@ -209,7 +209,7 @@ def _release_folder(job: _Job, start: Path, end: Path) -> int:
 def _sources(start: Path, names: Sequence[str], stack: ExitStack) -> Iterator[Source]:
     """What is to be read: one file, the standard input, or the files of a folder one by one."""
     if str(start) == _STANDARD:
-        yield CsvSource(Path("standard input"), stack, sys.stdin.buffer)
+        yield CsvSource(Path("standard input"), stack, standard_input(stack))
     elif start.is_dir():
         for path in _parquet_files(start):
             yield ParquetSource(path, stack, names)

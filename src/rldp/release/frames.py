@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,9 +14,11 @@ from rldp.counting import column_names, frame_label, narwhal, series_labels, unk
 from rldp.errors import DataError
 from rldp.release.codes import drawn_reports
 from rldp.release.columns import (
+    Place,
     id_texts,
     python_ids,
     record_codes,
+    row_place,
     schema_columns,
 )
 from rldp.release.randomness import Randomness
@@ -29,6 +31,11 @@ def is_frame(data: Any) -> bool:
     return isinstance(seen, nw.DataFrame | nw.LazyFrame) or isinstance(data, pa.RecordBatch)
 
 
+def is_reader(data: Any) -> bool:
+    """Whether data is a stream of record batches, which can be read once."""
+    return isinstance(data, pa.RecordBatchReader)
+
+
 def released_frame(
     p: Released,
     frame: Any,
@@ -37,20 +44,23 @@ def released_frame(
     keep: Sequence[str],
     record_id: str | None,
     column: str,
+    first: int = 0,
 ) -> Any:
-    """The kept columns and the reports, as a frame of the same kind."""
+    """The kept columns and the reports, as a frame of the same kind; rows count from `first`."""
+
+    def place(row: int) -> str:
+        return row_place(first + row)
+
     available = column_names(frame)
     data = narwhal(frame)
     if isinstance(data, nw.LazyFrame):
-        raise DataError(
-            f"Expected a frame in memory, got {type(frame).__name__}; collect it first."
-        )
+        return released_lazily(p, frame, randomness, keep=keep, record_id=record_id, column=column)
     names = schema_columns(p.schema)
     for name in (*names, *keep, *([] if record_id is None else [record_id])):
         if name not in available:
             raise DataError(unknown_column(name, available))
-    ids = None if record_id is None else _ids(data[record_id], record_id)
-    s, u = record_codes({name: _arrow(data[name]) for name in names}, p.schema)
+    ids = None if record_id is None else _ids(data[record_id], record_id, place)
+    s, u = record_codes({name: _arrow(data[name]) for name in names}, p.schema, place=place)
     source = randomness.source(p.fingerprint, ids)
     texts = p.report_labels.texts(drawn_reports(p.sampler, s, u, source))
     note = randomness.note(p.name, p.epsilon, p.fingerprint)
@@ -59,6 +69,73 @@ def released_frame(
     if data.implementation.is_polars():
         return _polars_frame(frame, keep, column, texts)
     return _pandas_frame(frame, keep, column, texts, note)
+
+
+def released_lazily(
+    p: Released,
+    frame: Any,
+    randomness: Randomness,
+    *,
+    keep: Sequence[str],
+    record_id: str | None,
+    column: str,
+) -> Any:
+    """A LazyFrame that draws when it is collected, with a key alone: it may be collected twice."""
+    kind = f"{type(frame).__module__.split('.')[0].strip('_')} {type(frame).__name__}"
+    if "polars" not in kind:
+        raise DataError(
+            f"Expected a frame in memory, got a {kind}; release the reader of a DuckDB relation, "
+            f"as in p.release(relation.to_arrow_reader()), and Spark by rldp.spark.release."
+        )
+    if record_id is None:
+        raise DataError(
+            "Expected record_id and key for a LazyFrame, which may be computed more than once and "
+            "would draw again each time; give both, or collect it first."
+        )
+    import polars as pl
+
+    needed = tuple(dict.fromkeys((*schema_columns(p.schema), *keep, record_id)))
+    kinds = frame.collect_schema()
+    for name in needed:
+        if name not in kinds:
+            raise DataError(unknown_column(name, kinds.names()))
+    labels = no_texts(p)
+    is_listed = pa.types.is_dictionary(labels.type)
+    reports = pl.Enum(labels.dictionary.to_pylist()) if is_listed else pl.String()
+    options: dict[str, Any] = {"keep": keep, "record_id": record_id, "column": column}
+    return frame.select(needed).map_batches(
+        lambda part: released_frame(p, part, randomness, **options),
+        schema={**{name: kinds[name] for name in keep}, column: reports},
+        projection_pushdown=False,  # the record is needed also where the report alone is wanted
+        streamable=True,
+    )
+
+
+def released_reader(
+    p: Released,
+    reader: Any,
+    randomness: Randomness,
+    *,
+    keep: Sequence[str],
+    record_id: str | None,
+    column: str,
+) -> Any:
+    """A reader of record batches that releases each batch when it is asked for."""
+    options: dict[str, Any] = {"keep": keep, "record_id": record_id, "column": column}
+    nothing = released_frame(p, reader.schema.empty_table(), randomness, **options)
+
+    def batches() -> Iterator[Any]:
+        first = 0
+        for batch in reader:
+            yield released_frame(p, batch, randomness, **options, first=first)
+            first += batch.num_rows
+
+    return pa.RecordBatchReader.from_batches(nothing.schema, batches())
+
+
+def no_texts(p: Released) -> Any:
+    """The labels of no reports: their type, and the labels that a dictionary lists."""
+    return p.report_labels.texts(p.sampler.empty(0))
 
 
 def released_records(
@@ -131,11 +208,12 @@ def _arrow(series: nw.Series[Any]) -> Any:
     return pa.array(series_labels(series, frame_label), pa.string())  # as its library spells it
 
 
-def _ids(series: nw.Series[Any], name: str) -> Any:
+def _ids(series: nw.Series[Any], name: str, place: Place) -> Any:
     if series.dtype == nw.Object:
-        return python_ids(series.to_list(), name)
+        return python_ids(series.to_list(), name, place)
     native = series.to_native()
-    return id_texts(native if isinstance(native, pa.ChunkedArray) else series.to_arrow(), name)
+    values = native if isinstance(native, pa.ChunkedArray) else series.to_arrow()
+    return id_texts(values, name, place)
 
 
 def _arrow_frame(

@@ -62,7 +62,8 @@ class Releasing:
         Args:
             data: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, an iterable of
                 dicts or one dict, with the columns of the schema; or an integer array of shape
-                (n, 2) with codes (s, u).
+                (n, 2) with codes (s, u). Also a pyarrow RecordBatchReader, of which each batch is
+                checked and drawn when it is asked for, and, with a key, a polars LazyFrame.
             keep: other columns to keep beside the report. S or U next to a report make it
                 worthless as a protection, so they are kept only if they are named here.
             record_id: the column with each person's id, text or integers; for an array of codes
@@ -87,11 +88,19 @@ class Releasing:
             )
         if isinstance(data, np.ndarray):
             return _released_codes(self, data, randomness, kept, record_id)
-        from rldp.release.frames import is_frame, released_frame, released_records
+        from rldp.release.frames import (
+            is_frame,
+            is_reader,
+            released_frame,
+            released_reader,
+            released_records,
+        )
 
         options: dict[str, Any] = {"keep": kept, "record_id": record_id, "column": column}
         if isinstance(data, Mapping):
             return released_records(self, [data], randomness, **options)[0]
+        if is_reader(data):
+            return released_reader(self, data, randomness, **options)
         if is_frame(data):
             return released_frame(self, data, randomness, **options)
         return released_records(self, data, randomness, **options)
