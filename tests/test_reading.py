@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rldp import reading
+from rldp import sources
 from rldp.errors import DataError, FileError
 from rldp.reading import read_table
 from rldp.table import Table
@@ -68,8 +68,8 @@ def test_chunks_give_the_table_of_the_whole(
         parquet,
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_BLOCK", block)
-        patch.setattr(reading, "_ROWS", 3)
+        patch.setattr(sources, "_BLOCK", block)
+        patch.setattr(sources, "_ROWS", 3)
         if missing == "drop" and all(None in (row[0], row[2]) for row in rows):
             for path in files:
                 with pytest.raises(DataError, match="none left after dropping"):
@@ -142,7 +142,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
 
 
 def test_levels_hold_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_BLOCK", 64)
+    monkeypatch.setattr(sources, "_BLOCK", 64)
     path = write("s,u\n" + "low,x\nhigh,x\n" * 40)
     table = read_table(path, "s", levels={"s": ["low", "mid", "high"]})
     assert table.counts[:, 0].tolist() == [40, 0, 40]
@@ -154,8 +154,8 @@ def test_levels_hold_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) 
 def test_progress_ends_with_all_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_BLOCK", 1000)
-    monkeypatch.setattr(reading, "_ROWS", 300)
+    monkeypatch.setattr(sources, "_BLOCK", 1000)
+    monkeypatch.setattr(sources, "_ROWS", 300)
     path = tmp_path / name
     if name.endswith("parquet"):
         pq.write_table(pa.table({"s": ["a", "b"] * 1000, "u": ["x", "y"] * 1000}), path)
@@ -205,7 +205,7 @@ def test_csv_errors(content: bytes, message: str, write: Write) -> None:
 
 
 def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_BLOCK", 64)
+    monkeypatch.setattr(sources, "_BLOCK", 64)
     good = b"s,u\n" + b"a,x\n" * 100
     with pytest.raises(FileError, match="record 101 after the header has 1"):
         read_table(write(good + b"b\n" + b"a,x\n" * 100), "s")
@@ -218,7 +218,7 @@ def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.Monk
 def test_identifiers_are_refused_in_the_middle_of_a_file(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_BLOCK", 10_000)
+    monkeypatch.setattr(sources, "_BLOCK", 10_000)
     path = write("id,u\n" + "".join(f"{number},x\n" for number in range(30_000)))
     with pytest.raises(DataError, match="'id' has more; it looks like an identifier"):
         read_table(path, "u")

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
     from rldp.protocols.catalogue import compare, design
     from rldp.reading import read_table
+    from rldp.release.files import release_file
+    from rldp.release.randomness import Simulation, new_key
     from rldp.robust import RobustUtility
     from rldp.schema import Column, Schema
     from rldp.table import Table
@@ -67,6 +69,7 @@ __all__ = [
     "RldpError",
     "RobustUtility",
     "Schema",
+    "Simulation",
     "Table",
     "TooLargeError",
     "UnaryChannel",
@@ -78,8 +81,10 @@ __all__ = [
     "entropy",
     "load",
     "mutual_information",
+    "new_key",
     "read_matrix",
     "read_table",
+    "release_file",
     "risk",
     "verify",
 ]
@@ -102,6 +107,8 @@ _HOMES = {
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "reading": ("read_table",),
+    "release.files": ("release_file",),
+    "release.randomness": ("Simulation", "new_key"),
     "robust": ("RobustUtility",),
     "schema": ("Column", "Schema"),
     "table": ("Table",),

@@ -35,7 +35,7 @@ def frame_label(value: Any) -> str | None:
 def column_names(frame: Any) -> list[str]:
     """Names of a frame's columns, all text and all different."""
     try:
-        names = list(_narwhal(frame).collect_schema().names())
+        names = list(narwhal(frame).collect_schema().names())
     except DuplicateError:  # narwhals says it over several lines
         names = list(getattr(frame, "column_names", frame.columns))
     for name in names:
@@ -71,7 +71,7 @@ def chosen_columns(
         raise DataError("Expected at least one sensitive column, got none.")
     for name in s_names + u_names:
         if name not in available:
-            raise DataError(_unknown_column(name, available))
+            raise DataError(unknown_column(name, available))
     for name, times in Counter(s_names + u_names).items():
         if times > 1:
             both = name in s_names and name in u_names
@@ -118,7 +118,7 @@ class Tally:
 
     def add(self, frame: Any, label: Callable[[Any], str | None] = frame_label) -> None:
         """Count the records of ``frame``; ``label`` gives a value's text, or None if missing."""
-        data = _with_plain_columns(_narwhal(frame).select(*self._names))
+        data = _with_plain_columns(narwhal(frame).select(*self._names))
         for name in self._names:
             self._declare(name, filter(None, map(label, _categories(data, name))))
         count = "#".join(self._names) + "#"  # longer than each name, so different from all
@@ -126,7 +126,7 @@ class Tally:
         combinations = tallied.collect() if isinstance(tallied, nw.LazyFrame) else tallied
         for start in range(0, len(combinations), _SLICE):
             part = combinations[start : start + _SLICE]
-            columns = [_labels(part[name], label) for name in self._names]
+            columns = [series_labels(part[name], label) for name in self._names]
             for key, times in zip(zip(*columns, strict=True), part[count].to_list(), strict=True):
                 self._count(key, times)
             self._check_size()
@@ -229,7 +229,8 @@ def tally_frame(
     return tally
 
 
-def _narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """A pandas, polars or pyarrow frame as narwhals sees it."""
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
@@ -254,7 +255,7 @@ def _with_plain_columns(
                 f"got a nested type {dtype}; unnest it first or leave it out."
             )
         if dtype == nw.Object and isinstance(data, nw.DataFrame):
-            texts = _labels(data[name], frame_label)
+            texts = series_labels(data[name], frame_label)
             data = data.with_columns(
                 nw.new_series(name, texts, nw.String(), backend=data.implementation)
             )
@@ -277,7 +278,8 @@ def _categories(data: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Itera
     return ()
 
 
-def _labels(series: nw.Series[Any], label: Callable[[Any], str | None]) -> list[str | None]:
+def series_labels(series: nw.Series[Any], label: Callable[[Any], str | None]) -> list[str | None]:
+    """Labels of all values of a series, one by one."""
     pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
     return [None if is_null else label(value) for value, is_null in pairs]
 
@@ -296,13 +298,14 @@ def _fixed_levels(levels: Levels, names: Sequence[str]) -> dict[str, tuple[str, 
     fixed = {}
     for name, labels in levels.items():
         if name not in names:
-            raise DataError(f"In levels: {_unknown_column(name, names)}")
+            raise DataError(f"In levels: {unknown_column(name, names)}")
         texts = labels if isinstance(labels, str) else tuple(map(label_text, labels))
         fixed[name] = Column(name, texts).labels  # type: ignore[arg-type]  # refuses a bare text
     return fixed
 
 
-def _unknown_column(name: object, available: Sequence[str]) -> str:
+def unknown_column(name: object, available: Sequence[str]) -> str:
+    """Message for a column that is not there, with the nearest that is."""
     near = difflib.get_close_matches(str(name), available, n=1)
     hint = f"did you mean {near[0]!r}? The" if near else "the"
     return f"Unknown column {name!r}; {hint} columns are {shown_list(available)}."

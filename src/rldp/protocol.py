@@ -21,6 +21,7 @@ from rldp.channel import Channel, IntegerParts
 from rldp.errors import CertificateError, DataError, FileError
 from rldp.files import read_document, write_document
 from rldp.proof import Proof, ProofError, check
+from rldp.release.releasing import Releasing
 from rldp.robust import RobustUtility, robust_utility
 from rldp.schema import Schema
 from rldp.table import Table
@@ -33,7 +34,7 @@ _WHOLE, _PUBLIC = "rldp-protocol", "rldp-client"
 
 
 @dataclass(frozen=True, eq=False)
-class PublicProtocol:
+class PublicProtocol(Releasing):
     """What a client needs and nothing else: the alphabets and the integer table, no sample.
 
     The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
@@ -52,6 +53,11 @@ class PublicProtocol:
         """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
         return self.channel.matrix
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the document: the hash that stands in a public protocol file."""
+        return _hash(self.document())
+
     def document(self) -> documents.Document:
         """The protocol as plain JSON values."""
         return {
@@ -68,9 +74,13 @@ class PublicProtocol:
         document = self.document()
         write_document(path, document | {"hash": _hash(document)})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go through the document, so that no sampler travels along."""
+        return _from_document, (self.document(),)
+
 
 @dataclass(frozen=True, eq=False)
-class ReleaseProtocol:
+class ReleaseProtocol(Releasing):
     """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
 
     Formal guarantee: for every P in `uncertainty`, every output y and all s, s' that have positive
@@ -112,6 +122,11 @@ class ReleaseProtocol:
     def matrix(self) -> NDArray[np.float64]:
         """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
         return self.channel.matrix
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the public version: the hash that stands in a public protocol file."""
+        return self.public().fingerprint
 
     @cached_property
     def _utility_bounds(self) -> tuple[float, float]:

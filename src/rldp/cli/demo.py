@@ -11,6 +11,7 @@ from rldp.cli import show
 from rldp.errors import FileError
 
 if TYPE_CHECKING:
+    from rldp.table import Table
     from rldp.uncertainty import UncertaintySet
 
 
@@ -19,13 +20,14 @@ def demo(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
     ] = Path("rldp-demo"),
 ) -> None:
-    """Compare all protocols on census data, design and prove the best, draw the trade-off.
+    """Compare all protocols on census data, design, prove and run the best, draw the trade-off.
 
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
     from rldp.datasets import adult
     from rldp.protocol import verify
     from rldp.protocols.catalogue import compare, design
+    from rldp.release.files import release_file
     from rldp.uncertainty import ChiSquareSet
 
     table = adult(sensitive="race", useful="sex")
@@ -47,8 +49,26 @@ def demo(
     proof = verify(file)
     show.note(f"\nProtocol: {file}")
     show.note(f"Proved:   its ε, again from the file, by {proof.conditions} exact inequalities")
+    people, reports = output / "people.csv", output / "reports.csv"
+    _write_people(table, people)
+    records = release_file(p, people, reports, shuffle=True)
+    show.note(f"Released: {records:,} reports in {reports}, one for each record of {people.name}")
     _draw(F, picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
+
+
+def _write_people(table: Table, path: Path) -> None:
+    """The people behind the counts, one record each."""
+    import csv
+
+    schema = table.schema
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(column.name for column in schema.sensitive + schema.useful)
+        for s in range(table.n_s):
+            for u in range(table.n_u):
+                record = schema.s_levels(s) + schema.u_levels(u)
+                writer.writerows([record] * int(table.counts[s, u]))
 
 
 def _draw(F: UncertaintySet, picture: Path) -> None:

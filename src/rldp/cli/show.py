@@ -43,6 +43,20 @@ def note(text: str) -> None:
     Console(highlight=False).print(text, markup=False, soft_wrap=not text.endswith("\n"))
 
 
+def release(summary: Mapping[str, Any]) -> None:
+    """What was released, and what to know about it."""
+    note(
+        f"Released {summary['records']:,} records by {summary['protocol']} "
+        f"(ε = {summary['epsilon']:g}) to {summary['output']}"
+    )
+    if summary["randomness"] == "simulation":
+        note("A simulation: anyone who knows the seed can undo it. Not for people's data.")
+    if summary["randomness"] == "secure":
+        note("Drawn afresh: do not release the same people again, a second report tells more.")
+    if not summary["shuffled"]:
+        note("In the order of the records: who knows it knows whose report is whose (--shuffle).")
+
+
 def as_json(value: Any) -> None:
     """The value as JSON."""
     print(json.dumps(value, indent=1, ensure_ascii=False))

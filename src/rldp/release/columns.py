@@ -1,0 +1,175 @@
+"""Columns of records to codes and ids, with errors that name column, row and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from rldp.counting import MISSING_LABEL, frame_label
+from rldp.errors import DataError
+from rldp.release.alias import Integers
+from rldp.schema import Column, Schema, shown_list
+from rldp.sources import MISSING_TEXTS
+
+Place = Callable[[int], str]
+Label = Callable[[Any, Column], str | None]
+
+_UNKNOWN, _MISSING = -1, -2
+
+
+def plain_label(value: Any, column: Column) -> str | None:  # noqa: ARG001
+    """The label of a value of a frame, None where it is missing."""
+    return frame_label(value)
+
+
+def text_label(value: bytes, column: Column) -> str | None:
+    """The label in a text file; words such as NA are missing values unless they are labels."""
+    text = value.decode("utf-8").strip()
+    return None if text in MISSING_TEXTS and text not in column.labels else text
+
+
+def row_place(row: int) -> str:
+    """How a message names a row of a frame, the first being row 0."""
+    return f"row {row}"
+
+
+def schema_columns(schema: Schema) -> tuple[str, ...]:
+    """Names of the sensitive and the useful columns."""
+    return tuple(column.name for column in schema.sensitive + schema.useful)
+
+
+def record_codes(
+    columns: Mapping[str, Any],
+    schema: Schema,
+    *,
+    label: Label = plain_label,
+    place: Place = row_place,
+) -> tuple[Integers, Integers]:
+    """Codes s and u of records given by Arrow columns.
+
+    Args:
+        columns: column name → Arrow array or chunked array, for every column of the schema.
+        schema: the alphabets.
+        label: the text of a value, None where it is missing.
+        place: what a message calls the record with a number.
+    """
+
+    def codes(part: tuple[Column, ...]) -> Integers:
+        total: Integers | None = None
+        for column in part:
+            found = column_codes(columns[column.name], column, label=label, place=place)
+            if total is None:
+                total = found
+            else:
+                total *= len(column.labels)
+                total += found
+        return np.zeros_like(s) if total is None else total
+
+    s = codes(schema.sensitive)
+    return s, codes(schema.useful)
+
+
+def column_codes(
+    values: Any, column: Column, *, label: Label = plain_label, place: Place = row_place
+) -> Integers:
+    """Codes of one column; a missing value has one only if "(missing)" is among the labels."""
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    parts, first = [], 0
+    for chunk in chunks:
+        parts.append(_chunk_codes(chunk, column, label, place, first))
+        first += len(chunk)
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first: int) -> Integers:
+    is_declared = pa.types.is_dictionary(values.type)
+    if pa.types.is_nested(values.type):
+        raise DataError(
+            f"Expected one value per record in column {column.name!r}, got {values.type}; "
+            f"unnest it first."
+        )
+    if not is_declared:
+        values = values.dictionary_encode()
+    entries = values.dictionary
+    codes = np.full(len(entries) + 1, _UNKNOWN, dtype=np.int64)
+    codes[-1] = _code(None, column)
+    for i in range(len(entries)):
+        codes[i] = _code(label(entries[i].as_py(), column), column)
+        if codes[i] < 0 and not is_declared:
+            break  # it occurs, and there may be millions of others
+    indices = values.indices
+    if indices.null_count:  # the indices may be too small a type for one entry more
+        indices = indices.cast(pa.int64()).fill_null(len(entries))
+    drawn: Integers = np.take(codes, indices.to_numpy())
+    if len(drawn) and drawn.min() < 0:
+        row = int(np.argmax(drawn < 0))
+        raise _refused(values[row].as_py(), drawn[row] == _MISSING, column, place(first + row))
+    return drawn
+
+
+def _code(text: str | None, column: Column) -> int:
+    if text is None and MISSING_LABEL not in column.labels:
+        return _MISSING
+    try:
+        return column.code(MISSING_LABEL if text is None else text)
+    except DataError:
+        return _UNKNOWN
+
+
+def _refused(value: Any, is_missing: bool, column: Column, place: str) -> DataError:
+    known = f"known are {shown_list(column.labels)}"
+    if is_missing:
+        return DataError(
+            f"Expected a value in column {column.name!r}, {place} misses it; {known}. "
+            f"Drop such records, or design with missing='keep'."
+        )
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "backslashreplace").strip()
+    return DataError(f"Unknown label {value!r} in column {column.name!r}, {place}; {known}.")
+
+
+def id_texts(values: Any, name: str, place: Place = row_place) -> Any:
+    """Ids as Arrow text: text as it is, integers in decimal, so that 7 and "7" are one person."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    kind = values.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_text or pa.types.is_string_view(kind) or pa.types.is_integer(kind)):
+        raise DataError(
+            f"Expected ids as text or integers, column {name!r} has {kind}; cast it first."
+        )
+    texts = values.cast(pa.large_string())
+    if isinstance(texts, pa.ChunkedArray):
+        texts = pa.concat_arrays(texts.chunks or [pa.array([], pa.large_string())])
+    is_missing = texts.is_null() if texts.null_count else pa.compute.equal(texts, "")
+    if pa.compute.any(is_missing).as_py():
+        row = int(np.argmax(is_missing.to_numpy(zero_copy_only=False)))
+        raise DataError(f"Expected an id in column {name!r}, {place(row)} misses it.")
+    return texts
+
+
+def python_ids(values: Iterable[Any], name: str, place: Place = row_place) -> Any:
+    """Ids that are Python objects, as Arrow text; everything but text and integers is refused."""
+    texts: list[str] = []
+    for row, value in enumerate(values):
+        is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not (is_number or isinstance(value, str)) or value == "":
+            raise DataError(
+                f"Expected ids as text or integers in column {name!r}, "
+                f"got {value!r} in {place(row)}."
+            )
+        texts.append(str(value))
+    return pa.array(texts, pa.large_string())
+
+
+def array_ids(values: Any, n: int) -> Any:
+    """Ids of n records that come as an array or a list."""
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != n:
+        raise DataError(f"Expected {n} ids, one for each record, got {values!r:.60}.")
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return id_texts(pa.array(values), "record_id")
+    return python_ids(values, "record_id")
