@@ -29,6 +29,10 @@ if TYPE_CHECKING:
         RldpError,
         TooLargeError,
     )
+    from rldp.estimation.estimate import Estimate
+    from rldp.estimation.estimating import estimate
+    from rldp.estimation.identifiability import Identifiability, identifiability
+    from rldp.estimation.planning import Plan, plan
     from rldp.information import entropy, mutual_information
     from rldp.matrices import read_matrix
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
@@ -58,11 +62,14 @@ __all__ = [
     "Column",
     "DataError",
     "DenseChannel",
+    "Estimate",
     "FileError",
+    "Identifiability",
     "IndependentChannel",
     "KnownDistribution",
     "MissingExtraError",
     "ParameterError",
+    "Plan",
     "PublicProtocol",
     "ReleaseProtocol",
     "Risk",
@@ -79,9 +86,12 @@ __all__ = [
     "datasets",
     "design",
     "entropy",
+    "estimate",
+    "identifiability",
     "load",
     "mutual_information",
     "new_key",
+    "plan",
     "read_matrix",
     "read_table",
     "release_file",
@@ -102,6 +112,10 @@ _HOMES = {
         "RldpError",
         "TooLargeError",
     ),
+    "estimation.estimate": ("Estimate",),
+    "estimation.estimating": ("estimate",),
+    "estimation.identifiability": ("Identifiability", "identifiability"),
+    "estimation.planning": ("Plan", "plan"),
     "information": ("entropy", "mutual_information"),
     "matrices": ("read_matrix",),
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),

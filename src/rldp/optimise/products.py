@@ -144,9 +144,7 @@ def _meeting(lists: Lists, branches: Branches, target: float) -> _Meeting:
         left = np.minimum(crossing, 1 + target + np.log(p_heavy[rows]))
         right = np.maximum(crossing, 1 + target + np.log(p_light[rows]))
         new = np.where(left < crossing, left, right)
-        line = np.maximum(
-            g_heavy[rows] - new * p_heavy[rows], g_light[rows] - new * p_light[rows]
-        )
+        line = np.maximum(g_heavy[rows] - new * p_heavy[rows], g_light[rows] - new * p_light[rows])
         choice, g, p = best(new, rows)
         rise = np.exp(new - 1 - target)
         at_new = g - new * p + rise
@@ -158,7 +156,12 @@ def _meeting(lists: Lists, branches: Branches, target: float) -> _Meeting:
             if side == 0:
                 heavy[r], g_heavy[r], p_heavy[r], low[r] = choice[keep], g[keep], p[keep], new[keep]
             else:
-                light[r], g_light[r], p_light[r], high[r] = choice[keep], g[keep], p[keep], new[keep]
+                light[r], g_light[r], p_light[r], high[r] = (
+                    choice[keep],
+                    g[keep],
+                    p[keep],
+                    new[keep],
+                )
         moved = g - new * p - line > 1e-13 * (np.abs(g) + np.abs(new) * p)
         rows = rows[moved & (value[rows] > 0)]
     linear = value - np.exp(multiplier - 1 - target)

@@ -44,7 +44,10 @@ class Listed:
         self._shape = len(blocks), blocks[0].n_u
         tables = []
         for block in blocks:
-            for lo, hi in ((np.ones_like(taus), factor * taus), (taus, np.full(taus.shape, factor))):
+            for lo, hi in (
+                (np.ones_like(taus), factor * taus),
+                (taus, np.full(taus.shape, factor)),
+            ):
                 T, counts = block.vertices(lo, hi)
                 counts = np.where((block.c > 0) & block.is_single(lo, hi), 1, counts)
                 tables.append((block, T, counts))

@@ -124,4 +124,6 @@ def _simple_columns(shape: tuple[int, ...], factor: float, *, distinct: bool) ->
     if not distinct:
         return columns
     own = cells.max(axis=2, keepdims=True)
-    return np.concatenate([columns, np.where(cells > 0, factor, np.where(own > 0, 1 / factor, 1.0))])
+    return np.concatenate(
+        [columns, np.where(cells > 0, factor, np.where(own > 0, 1 / factor, 1.0))]
+    )
