@@ -64,8 +64,9 @@ class Counting:
     def add(self, reports: NDArray[Any], weights: Any = None) -> None:
         """Count reports as `p.release(codes)` gives them, with decimal weights if there are any."""
         w = None if weights is None else checked_weights(weights, len(reports))
-        self._sums += self._features.tally(reports, w)
-        self._squares += self._features.tally(reports, None if w is None else w**2)
+        sums = self._features.tally(reports, w)
+        self._sums += sums
+        self._squares += sums if w is None else self._features.tally(reports, w**2)
         self._n += len(reports)
         self._weight += len(reports) if w is None else float(w.sum())
         self._squared += len(reports) if w is None else float(w @ w)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from rldp.channel import Channel
 from rldp.errors import DataError
@@ -70,40 +71,45 @@ def bounds(
 ) -> tuple[Array, Array]:
     """The least and largest C·p over distributions that the reports do not exclude.
 
-    These are all p ≥ 0 with sum 1 whose identified directions lie in a box around their estimates:
-    with the eigenvectors of their covariance for axes, each at the level that Šidák's inequality
-    asks for if all shall hold at once. With ever more reports the bounds become sharp: what the law
-    of the reports leaves possible. If no distribution is in the box, it is widened until one is.
+    These are all p ≥ 0 with sum 1 for which the mean of every feature lies in its interval, all
+    intervals holding at once by Šidák's inequality. With ever more reports the bounds become sharp:
+    what the law of the reports leaves possible. If there is no such distribution the intervals are
+    widened until there is one.
     """
-    values, axes = np.linalg.eigh(inverse.V.T @ covariance @ inverse.V)
-    directions = (inverse.V @ axes).T
-    centre = directions @ p
-    spread = normal_quantile(level, max(1, len(values))) * np.sqrt(np.maximum(values, 0)) + 1e-12
-    if _extreme(np.zeros(len(p)), directions, centre, spread) is None:
-        for _ in range(_WIDENINGS):
-            spread = 1.3 * spread
-            if _extreme(np.zeros(len(p)), directions, centre, spread) is not None:
-                break
-    ends = np.empty((2, len(C)))
-    for j, c in enumerate(C):
-        for row, sign in enumerate((1.0, -1.0)):
-            value = _extreme(sign * c, directions, centre, spread)
-            ends[row, j] = c.min() if sign > 0 else c.max()
-            if value is not None:
-                ends[row, j] = np.clip(sign * value, c.min(), c.max())
-    return ends[0], ends[1]
-
-
-def _extreme(c: Array, directions: Array, centre: Array, spread: Array) -> float | None:
-    """The least c·p, None where there is no such p."""
-    result = linprog(
-        c,
-        A_ub=np.concatenate([directions, -directions]) if len(directions) else None,
-        b_ub=np.concatenate([centre + spread, spread - centre]) if len(directions) else None,
-        A_eq=np.ones((1, len(c))),
-        b_eq=[1.0],
-        method="highs",
+    M = inverse.features.M
+    # p sums to 1, so a constant may be taken off each row: most rows then have few entries
+    common = np.median(M, axis=1, keepdims=True)
+    rows, place = np.unique(np.round(M - common, 15), axis=0, return_index=True)
+    centre = (M @ p - common[:, 0])[place]
+    variance = np.einsum("kx,xy,ky->k", rows, covariance, rows)
+    spread = normal_quantile(level, len(rows)) * np.sqrt(np.maximum(variance, 0)) + 1e-12
+    sparse = csr_array(np.concatenate([rows, np.ones((1, len(p)))]))
+    for _ in range(_WIDENINGS):
+        box = LinearConstraint(
+            sparse, np.append(centre - spread, 1.0), np.append(centre + spread, 1.0)
+        )
+        if _least(np.zeros(len(p)), box) is not None:
+            break
+        spread = 1.3 * spread
+    least, most = C.min(axis=1), C.max(axis=1)
+    low = [_least(c, box) for c in C]
+    high = [_least(-c, box) for c in C]
+    return (
+        np.array(
+            [a if x is None else np.clip(x, a, b) for x, a, b in zip(low, least, most, strict=True)]
+        ),
+        np.array(
+            [
+                b if x is None else np.clip(-x, a, b)
+                for x, a, b in zip(high, least, most, strict=True)
+            ]
+        ),
     )
+
+
+def _least(c: Array, box: LinearConstraint) -> float | None:
+    """The least c·p over p ≥ 0 in the box, None where there is no such p."""
+    result = milp(c, constraints=box)
     return None if result.fun is None or result.status != 0 else float(result.fun)
 
 

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from rldp.estimation.counts import ReportCounts
 from rldp.estimation.figures import Figures, normal_quantile
 from rldp.estimation.inversion import Inverse, Inverted
-from rldp.estimation.likelihood import Likelihood, ListedLikelihood, likelihood, maximised
+from rldp.estimation.likelihood import Likelihood, ListedLikelihood, likelihood, maximised, polished
 
 Array = NDArray[np.float64]
 
-_MOST_PROFILED = 2**33  # entries multiplied in one EM step of all profiles
-_STEPS = 12  # towards the multiplier at which the likelihood has fallen enough
-_ACCURATE = 0.02  # relative, in that fall, before the last interpolation
+_MOST_PROFILED = 2**22  # entries multiplied in one EM step of all profiles
+_STEPS = 10  # towards the multiplier at which the likelihood has fallen enough
+_ROUNDS = 1_000  # of EM for one of them
+_ACCURATE = 1e-3  # gap, as a share of that fall
+_NEAR = 0.1  # how near to it the last step is; the bound at it is then off by its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,8 @@ def maximum(
     of = likelihood(inverse.features, counts)
     start = np.maximum(inverted.p, 0.1 * inverse.p0)
     P, gaps = maximised(of, (start / start.sum())[None], np.zeros((1, len(start))), gap=gap)
+    if gaps[0] > gap:
+        P[0], gaps[0] = polished(of, P[0], gap=gap)
     V, n = inverse.V, counts.effective_n
     # scores of a word are L/(p·L): beyond the sum of 1 only their differences matter
     information = V.T @ of.information(np.maximum(P[0], 1e-12)) @ V
@@ -78,33 +82,32 @@ def maximum(
 
 
 def _profiles(
-    of: ListedLikelihood, p: Array, C: Array, fall: float, variance: Array
+    of: Likelihood, p: Array, C: Array, fall: float, variance: Array
 ) -> tuple[Array, Array]:
-    """The least and largest C·p at which the profile of the log-likelihood has fallen by `fall`."""
-    J = len(C)
-    theta, best = C @ p, float(of.values(p[None])[0])
-    edges = np.concatenate([C.min(axis=1), C.max(axis=1)])
-    signs = np.repeat([-1.0, 1.0], J)[:, None]
-    both, ends = np.tile(C, (2, 1)), np.tile(theta, 2)
-    mu = np.sqrt(2 * fall / np.maximum(np.tile(variance, 2), 1e-12))[:, None]
+    """Intervals that hold every C·p whose profile log-likelihood is at most `fall` below the best.
+
+    If p_μ maximises ℓ + μ c·p to a gap, then ℓ(q) ≤ ℓ(p_μ) + gap + μ (c·p_μ - c·q) for every q, so
+    c·q ≤ c·p_μ + (ℓ(p_μ) + gap - ℓ(p) + fall)/μ wherever ℓ(q) ≥ ℓ(p) - fall. Every μ gives such a
+    bound, and the best μ gives the end of the interval itself.
+    """
+    J, best = len(C), float(of.values(p[None])[0])
+    both = np.concatenate([-C, C])
+    ends, least = both.max(axis=1), both @ p
+    mu = np.sqrt(2 * fall / np.maximum(np.tile(variance, 2), 1e-12))
     P = np.tile(np.maximum(p, 1e-9), (2 * J, 1))
     P /= P.sum(axis=1, keepdims=True)
-    todo = np.flatnonzero(np.abs(edges - ends) > 1e-12)
-    ends[np.abs(edges - ends) <= 1e-12] = edges[np.abs(edges - ends) <= 1e-12]
+    todo = np.arange(2 * J)
     for _ in range(_STEPS):
+        tilt = mu[todo, None] * both[todo]
+        P[todo], gaps = maximised(of, P[todo], tilt, gap=_ACCURATE * fall, most_rounds=_ROUNDS)
+        fallen = best - of.values(P[todo])
+        here = np.einsum("jx,jx->j", both[todo], P[todo])
+        ends[todo] = np.minimum(ends[todo], here + (gaps - fallen + fall) / mu[todo])
+        scale = np.sqrt(fall / np.maximum(fallen, 1e-3 * fall))
+        mu[todo] *= np.clip(scale, 0.3, 4.0)
+        P[todo] = np.maximum(P[todo], 1e-12)
+        todo = todo[np.abs(fallen / fall - 1) > _NEAR]
         if not todo.size:
             break
-        tilt = (signs * mu * both)[todo]
-        P[todo] = maximised(of, P[todo], tilt, gap=1e-3 * fall, most_rounds=500)[0]
-        fallen = np.maximum(best - of.values(P[todo]), 1e-15)
-        reached = np.einsum("jx,jx->j", both[todo], P[todo])
-        scale = np.sqrt(fall / fallen)
-        # the profile is nearly a parabola: interpolate, never beyond what c·p can be
-        ends[todo] = np.tile(theta, 2)[todo] + (reached - np.tile(theta, 2)[todo]) * scale
-        at_edge = (np.abs(edges[todo] - reached) < 1e-9) & (fallen < fall)
-        ends[todo[at_edge]] = edges[todo[at_edge]]
-        mu[todo] *= np.clip(scale, 0.2, 5.0)[:, None]
-        P[todo] = np.maximum(P[todo], 1e-12)
-        todo = todo[~at_edge & (np.abs(fallen / fall - 1) > _ACCURATE)]
-    ends = np.clip(ends, np.tile(C.min(axis=1), 2), np.tile(C.max(axis=1), 2))
-    return ends[:J], ends[J:]
+    ends = np.maximum(ends, least)
+    return -ends[:J], ends[J:]

@@ -17,6 +17,8 @@ from rldp.errors import DataError
 
 Array = NDArray[np.float64]
 
+_CHUNK = 8_192  # reports at a time, so that what is made of them fits into the cache
+
 
 class Moments(ABC):
     """Features of a report: E[features] = M p, with M of shape (features, cells)."""
@@ -130,8 +132,13 @@ class UnaryMoments(Moments):
         """Counts of the symbols of each block; silence is -1 in a report and symbol 0 here."""
         n_blocks, n_z = self.other.shape
         check_reports(reports, (n_z - 1,), lowest=-1, columns=n_blocks)
-        counts = [np.bincount(column + 1, weights, n_z) for column in reports.T]
-        return np.concatenate(counts).astype(float)
+        total = np.zeros(n_blocks * n_z)
+        places = n_z * np.arange(n_blocks) + 1
+        for start in range(0, len(reports), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            w = None if weights is None else np.repeat(weights[part], n_blocks)
+            total += np.bincount((reports[part] + places).ravel(), w, n_blocks * n_z)
+        return total
 
     def sandwich(self, A: Array, mean: Array) -> Array:
         """Multinomial within a block, and of rank one between blocks."""
