@@ -29,7 +29,7 @@ PINS = {name: {"epsilon_2": 0.5} for name in ("ir", "grr-cr", "ue-cr")}
 
 
 def interior() -> dict[str, tuple[rldp.Table, int]]:
-    """Tables without small cells, and numbers of reports."""
+    """Tables without small cells; of their cells those count that are not within 3 errors of 0."""
     return {
         "sex × income": (rldp.datasets.adult("sex", "income"), 20_000),
         "3×3": (rldp.Table([[80, 120, 60], [150, 90, 110], [130, 160, 100]]), 20_000),
@@ -52,7 +52,7 @@ def run(_: Effort) -> None:
             [label, name, *cells]
             for label, (table, n) in tables.items()
             for name in PROTOCOLS
-            for cells in _rows(table, name, n)
+            for cells in _rows(table, name, n, is_interior=title == "Interior")
         ]
         show(
             f"{title} tables, ε = {EPSILON:g}, {COLLECTIONS:,} collections: coverage in %",
@@ -97,7 +97,7 @@ def collections(
         yield counts_from(features, counts)
 
 
-def _rows(table: rldp.Table, name: str, n: int) -> Iterator[list[str]]:
+def _rows(table: rldp.Table, name: str, n: int, *, is_interior: bool) -> Iterator[list[str]]:
     channel = channel_of(table, name)
     features, p = moments(channel), table.p_su.ravel()
     inverse = Inverse.at(features, design_point(channel, table))
@@ -105,6 +105,8 @@ def _rows(table: rldp.Table, name: str, n: int) -> Iterator[list[str]]:
     sums = np.concatenate([np.repeat(np.eye(table.n_s), table.n_u, 1),
                            np.tile(np.eye(table.n_u), (1, table.n_s))])  # fmt: skip
     sums = sums[inverse.identified(sums)]
+    if is_interior:  # at least three standard errors away from 0
+        C = C[C @ p > 3 * np.sqrt(inverse.variance(C, p) / n)]
     if not len(C):
         yield [f"0 of {len(p)}", f"{n:,}", *["–"] * 6]
         return

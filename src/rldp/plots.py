@@ -64,11 +64,11 @@ def estimates(
             is_known = record["estimate"] is not None
             axes.plot(ends, [row, row], "-" if is_known else ":", color="#0072B2", linewidth=1.6)
             if is_known:
-                axes.plot([100 * record["estimate"]], [row], "o", color="#0072B2", markersize=4.5)
+                axes.plot([100 * record["estimate"]], [row], "o", color="#0072B2", markersize=3.5)
         if sample is not None:
             shares = [100 * share for share in sample]
-            rows = range(len(shares))
-            axes.plot(shares, rows, "x", color="#D55E00", markersize=5, label="design sample")
+            rows = [row + 0.3 for row in range(len(shares))]  # below, to keep both in sight
+            axes.plot(shares, rows, "x", color="#D55E00", markersize=4, label="design sample")
             axes.legend(frameon=False, fontsize=9)
         axes.set_yticks(range(len(records)), [str(record["name"]) for record in records])
         axes.tick_params(axis="y", labelsize=8)
