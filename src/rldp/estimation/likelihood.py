@@ -238,16 +238,17 @@ def _objective(likelihood: Likelihood, P: Array, tilt: Array) -> Array:
 
 def _em_step(P: Array, tilt: Array, g: Array) -> Array:
     """argmax of Σ e_x log p_x + t·p over the simplex: p = e/(ν - t), with e = p g."""
-    e = np.maximum(P * g, _LEAST)
     if not tilt.any():
+        e = P * g
         return np.asarray(e / e.sum(axis=1, keepdims=True))
+    e = np.maximum(P * g, 1e-16)
+    away = tilt.max(axis=1, keepdims=True) - tilt
     # Σ e/(ν - t) falls in ν: Newton from the left of the root, where it is convex, stays there
-    nu = (e + tilt).max(axis=1)
+    nu = (e - away).max(axis=1, keepdims=True)  # less the largest tilt
     for _ in range(100):
-        room = nu[:, None] - tilt
-        excess = (e / room).sum(axis=1) - 1
+        excess = (e / (nu + away)).sum(axis=1, keepdims=True) - 1
         if np.all(np.abs(excess) < 1e-13):
             break
-        nu = nu + excess / (e / room**2).sum(axis=1)
-    p = e / (nu[:, None] - tilt)
+        nu = nu + excess / (e / (nu + away) ** 2).sum(axis=1, keepdims=True)
+    p = e / (nu + away)
     return np.asarray(p / p.sum(axis=1, keepdims=True))

@@ -15,7 +15,7 @@ from rldp.estimation.likelihood import Likelihood, ListedLikelihood, likelihood,
 Array = NDArray[np.float64]
 
 _MOST_PROFILED = 2**22  # entries multiplied in one EM step of all profiles
-_STEPS = 10  # towards the multiplier at which the likelihood has fallen enough
+_STEPS = 16  # towards the multiplier at which the likelihood has fallen enough
 _ROUNDS = 1_000  # of EM for one of them
 _ACCURATE = 1e-3  # gap, as a share of that fall
 _NEAR = 0.1  # how near to it the last step is; the bound at it is then off by its square
@@ -93,7 +93,9 @@ def _profiles(
     J, best = len(C), float(of.values(p[None])[0])
     both = np.concatenate([-C, C])
     ends, least = both.max(axis=1), both @ p
-    mu = np.sqrt(2 * fall / np.maximum(np.tile(variance, 2), 1e-12))
+    # a parabola says where to start; a cell that is empty has none, and a μ of about 1
+    mu = np.sqrt(2 * fall / np.maximum(np.tile(variance, 2), fall))
+    below, above = np.zeros((2 * J, 2)), np.full((2 * J, 2), np.inf)  # μ and the fall at it
     P = np.tile(np.maximum(p, 1e-9), (2 * J, 1))
     P /= P.sum(axis=1, keepdims=True)
     todo = np.arange(2 * J)
@@ -103,11 +105,24 @@ def _profiles(
         fallen = best - of.values(P[todo])
         here = np.einsum("jx,jx->j", both[todo], P[todo])
         ends[todo] = np.minimum(ends[todo], here + (gaps - fallen + fall) / mu[todo])
-        scale = np.sqrt(fall / np.maximum(fallen, 1e-3 * fall))
-        mu[todo] *= np.clip(scale, 0.3, 4.0)
+        fallen = np.maximum(fallen, 1e-4 * fall)
+        pair, is_far = np.stack([mu[todo], fallen], axis=1), fallen > fall
+        below[todo[~is_far]], above[todo[is_far]] = pair[~is_far], pair[is_far]
+        mu[todo] = _next(mu[todo], fallen, fall, below[todo], above[todo])
         P[todo] = np.maximum(P[todo], 1e-12)
         todo = todo[np.abs(fallen / fall - 1) > _NEAR]
         if not todo.size:
             break
     ends = np.maximum(ends, least)
     return -ends[:J], ends[J:]
+
+
+def _next(mu: Array, fallen: Array, fall: float, below: Array, above: Array) -> Array:
+    """The next μ: along a parabola, or between the nearest on either side once there are both."""
+    along = mu * np.clip(np.sqrt(fall / fallen), 0.2, 5.0)
+    is_held = (below[:, 0] > 0) & np.isfinite(above[:, 0])
+    lower = np.log(np.where(is_held[:, None], below, 1.0))
+    upper = np.log(np.where(is_held[:, None], above, 2.0))
+    share = (np.log(fall) - lower[:, 1]) / (upper[:, 1] - lower[:, 1])
+    between = lower[:, 0] + np.clip(share, 0.05, 0.95) * (upper[:, 0] - lower[:, 0])
+    return np.asarray(np.where(is_held, np.exp(between), along))
