@@ -186,21 +186,23 @@ class Estimate:
         """Two tests of the reports against {M p}, each at half the level.
 
         The features less what the estimate explains, over their covariance, against χ²; and the
-        most negative estimate against its standard error, for all identified cells at once.
+        most negative estimate against its standard error, for all identified cells at once. Both
+        covariances are those of the distribution that is nearest to the estimate.
         """
         inverse, features = self.inverted.inverse, self.inverted.inverse.features
-        mean, n = self.counts.mean, self.counts.effective_n
+        every, n = np.eye(len(inverse.p0)), self.counts.effective_n
+        near = nearest_distribution(self.inverted.p)
         R = np.eye(features.n_features) - features.M @ inverse.G
-        rest = R @ (mean - features.M @ inverse.p0)
-        values, axes = np.linalg.eigh(features.sandwich(R, self.counts.squares_mean) / n)
+        rest = R @ (self.counts.mean - features.M @ inverse.p0)
+        values, axes = np.linalg.eigh(features.sandwich(R, features.M @ near) / n)
         some = values > 1e-10 * max(values[-1], 1 / n)
         degrees = int(some.sum())
         statistic = float(((axes[:, some].T @ rest) ** 2 / values[some]).sum())
-        figures = self.inverted.figures(np.eye(len(inverse.p0)), self.level)
-        known = inverse.identified(np.eye(len(inverse.p0))) & (figures.std_error > 0)
-        least = float((figures.estimate[known] / figures.std_error[known]).min(initial=np.inf))
+        error = np.sqrt(inverse.variance(every, near) / n)
+        known = inverse.identified(every) & (error > 0)
+        least = float((self.inverted.p[known] / error[known]).min(initial=np.inf))
         p_values = [float(chdtrc(degrees, statistic))] if degrees else []
-        p_values += [float(-np.expm1(known.sum() * np.log1p(-ndtr(least))))] if known.any() else []
+        p_values += [float(known.sum() * ndtr(least))] if known.any() else []
         p_value = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
         return GoodnessOfFit(statistic, degrees, least, p_value)
 

@@ -84,12 +84,14 @@ class Inverted:
         p: the estimate, shape (cells,).
         covariance: of it, shape (cells, cells); 0 in directions that are not identified.
         effective_n: number of reports, of those with equal weights that tell as much.
+        fraction: share of a finite population that was sampled; so much less sampling variance.
     """
 
     inverse: Inverse
     p: Array
     covariance: Array
     effective_n: float
+    fraction: float = 0.0
 
     @property
     def identified_by(self) -> Inverse:
@@ -111,7 +113,8 @@ class Inverted:
         least, most = C.min(axis=1), C.max(axis=1)
         centre = np.clip(theta, least, most)
         variance = np.maximum(0.0, np.einsum("jx,xk,jk->j", C, self.covariance, C))
-        second = n * variance + centre**2
+        rest = 1 - self.fraction
+        second = n * variance + rest * centre**2
         squares = features.squares(A, offset)
         k = normal_quantile(level, family) ** 2 / n
         half = features.jumps(A) / (2 * n)
@@ -120,22 +123,23 @@ class Inverted:
         for sign, edge in ((-1, least), (1, most)):
             group = np.where(edge[:, None] == C, weight, 0.0)
             top = np.einsum("jx,jx->j", group, squares) / group.sum(axis=1)
+            top -= self.fraction * edge**2
             width = np.abs(edge - centre)
             slope = np.divide(top - second, width, out=np.zeros_like(top), where=width > 0)
-            d = _reach(half, k, n * variance, slope - 2 * sign * centre)
+            d = _reach(half, k, n * variance, slope - 2 * sign * rest * centre, rest)
             ends.append(np.clip(centre + sign * d, least, most))
         return Figures(
             theta, np.sqrt(variance), ends[0], ends[1], np.ones(len(theta), dtype=np.bool_)
         )
 
 
-def _reach(half: Array, k: float, v: Array, slope: Array) -> Array:
-    """The largest d with (d - half)² ≤ k max(v, v + slope d - d²)."""
+def _reach(half: Array, k: float, v: Array, slope: Array, rest: float) -> Array:
+    """The largest d with (d - half)² ≤ k max(v, v + slope d - rest d²)."""
     plain = half + np.sqrt(k * v)
-    # (1 + k) d² - (2 half + k slope) d + half² - k v = 0
-    b = 2 * half + k * slope
-    root = np.maximum(0.0, b**2 - 4 * (1 + k) * (half**2 - k * v))
-    return np.maximum(plain, (b + np.sqrt(root)) / (2 * (1 + k)))
+    # lead d² - (2 half + k slope) d + half² - k v = 0
+    lead, b = 1 + k * rest, 2 * half + k * slope
+    root = np.maximum(0.0, b**2 - 4 * lead * (half**2 - k * v))
+    return np.maximum(plain, (b + np.sqrt(root)) / (2 * lead))
 
 
 def inverted(inverse: Inverse, counts: ReportCounts) -> Inverted:

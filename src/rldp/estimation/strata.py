@@ -48,7 +48,9 @@ def combined(
         weight=1.0,
         squared_weight=sum(weights[x] ** 2 * part.squared_weight for x, part in parts.items()),
     )
-    return counts, Inverted(inverse, p, covariance, counts.effective_n)
+    lost = sum((found[x] / total) ** 2 / found[x] for x in parts)
+    fraction = min(1.0, counts.effective_n * lost)
+    return counts, Inverted(inverse, p, covariance, counts.effective_n, fraction)
 
 
 def _size(sizes: Mapping[str, object], label: str, n: int) -> int:
