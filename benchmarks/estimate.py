@@ -105,13 +105,11 @@ def _counts(channel: Channel, p: Array, n: int, seed: int) -> ReportCounts:
 
 
 def _show_errors() -> None:
-    rows = []
-    for sensitive, useful in PAIRS:
-        table = rldp.datasets.adult(sensitive, useful)
-        for epsilon in EPSILONS:
-            rows.append(
-                [f"{sensitive[:5]} × {useful[:6]}", f"{epsilon:g}", *_errors(table, epsilon)]
-            )
+    rows = [
+        [f"{s[:5]} × {u[:6]}", f"{epsilon:g}", *_errors(rldp.datasets.adult(s, u), epsilon)]
+        for s, u in PAIRS
+        for epsilon in EPSILONS
+    ]
     show(
         f"Root mean squared error × 1000 on Adult, 32,561 reports, {DRAWS} collections",
         ["S × U", "ε", "ours is", "p_su GRR", "ours", "likely GRR", "ours", "p_s GRR", "ours",
@@ -119,8 +117,8 @@ def _show_errors() -> None:
         rows,
         "GRR: randomised response on the whole record by its closed form. Ours: the protocol, and "
         "the share of ε for U, with the least predicted error.",
-        "p_su, p_s and p_u by inversion (exact variances); likely: p_su by maximum likelihood; max: "
-        "the largest error of a cell, mean over collections.",
+        "p_su, p_s and p_u by inversion (exact variances); likely: p_su by maximum likelihood; "
+        "max: the largest error of a cell, mean over collections.",
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.prior import leaned
 from rldp.estimation.rounding import controlled_rounding, nearest_distribution
+from strategies import channels
 
 SHARES = st.floats(0.01, 1.0)
 
@@ -299,3 +300,44 @@ def test_words_are_kept_and_merged_for_the_likelihood():
     assert kept == {(0, -1): 4.5, (1, 1): 4.0}
     assert result.n == 4
     assert result.effective_n == pytest.approx(8.5**2 / (1 + 2.5**2 + 16 + 1))
+
+
+# Any channel at all
+
+
+@given(channels(), st.integers(0, 9999))
+def test_any_channel_is_estimated_from_reports_of_its_own(channel, seed):
+    rng = np.random.default_rng(seed)
+    n_s, n_u = channel.shape
+    p = rng.dirichlet(np.full(n_s * n_u, 0.5))
+    features = moments(channel)
+    if isinstance(channel, UnaryChannel):
+        own, block = channel.own.reshape(n_s * n_u, -1), channel.block.ravel()
+        counts = np.zeros(channel.other.shape)
+        for x, many in enumerate(rng.multinomial(500, p)):
+            for b, other in enumerate(channel.other):
+                row = own[x] if b == block[x] else other
+                counts[b] += rng.multinomial(many, row / row.sum())
+    else:
+        q = features.M @ p
+        counts = rng.multinomial(500, q / q.sum())
+    table = rldp.Table(rng.multinomial(50, np.full(n_s * n_u, 1 / (n_s * n_u))).reshape(n_s, n_u))
+    e = rldp.estimate(channel, table, counts=counts)
+    assert e.inverted.p.sum() == pytest.approx(1, abs=1e-6)
+    for figures in (e.cells, e.s, e.u):
+        assert np.all(figures.low <= figures.high)
+        assert figures.low.min() >= 0
+        assert figures.high.max() <= 1
+        assert np.all(np.isnan(figures.estimate) == ~figures.identified)
+        inside = np.clip(figures.estimate, 0, 1)[figures.identified]
+        assert np.all(figures.low[figures.identified] <= inside + 1e-9)
+        assert np.all(inside <= figures.high[figures.identified] + 1e-9)
+    assert 0 <= e.goodness_of_fit.p_value <= 1
+    assert e.influence(3).shape == channel.shape
+    lean = rldp.estimate(channel, table, counts=counts, method="bayes")
+    assert np.isfinite(lean.estimate).all()
+    if not isinstance(channel, UnaryChannel):
+        likely = rldp.estimate(channel, table, counts=counts, method="likelihood")
+        assert likely.fit.gap <= 1e-8
+        known = likely.identified
+        assert np.all(likely.low[known] <= likely.high[known])

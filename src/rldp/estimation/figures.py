@@ -71,7 +71,7 @@ def normal_quantile(level: float, family: int = 1) -> float:
     Several at once by Šidák's inequality, which holds however they are correlated.
 
     >>> round(normal_quantile(0.95), 4), round(normal_quantile(0.95, 10), 4)
-    (1.96, 2.7995)
+    (1.96, 2.7996)
     """
     outside = -math.expm1(math.log(level) / family)
     return float(-ndtri(outside / 2))
