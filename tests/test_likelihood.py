@@ -153,3 +153,31 @@ def test_the_estimate_near_the_boundary_stays_a_distribution():
     assert plain.estimate[0, 1] == pytest.approx(-0.5)
     assert plain.low[0, 1] == 0.0
     assert plain.high[0, 1] > 0
+
+
+def test_words_too_many_to_list_have_the_same_estimate_and_intervals_that_hold_it(monkeypatch):
+    table = rldp.Table([[6, 8], [5, 9], [12, 3]])
+    p = rldp.design(rldp.ChiSquareSet(table), 3.0, "ue-cr", parameters={"epsilon_2": 0.75})
+    cells = np.repeat(np.arange(6), table.counts.ravel() * 40)
+    codes = np.stack([cells // 2, cells % 2], axis=1)
+    reports = p.release(codes, rng=rldp.Simulation(2))
+    listed = p.estimate(reports, method="likelihood")
+    monkeypatch.setattr("rldp.estimation.likelihood._MOST_ENTRIES", 10)
+    loose = p.estimate(reports, method="likelihood")
+    assert isinstance(loose.fit.of, UnaryLikelihood)
+    np.testing.assert_allclose(loose.estimate, listed.estimate, atol=1e-5)
+    np.testing.assert_allclose(loose.std_error, listed.std_error, rtol=1e-3)
+    plain = p.estimate(reports)
+    np.testing.assert_allclose(loose.high, np.maximum(plain.high, loose.estimate))
+    assert np.all(loose.low <= loose.estimate)
+
+
+def test_unary_encoding_of_cells_is_estimated_from_its_labels():
+    table = rldp.Table([[6, 8], [5, 9]])
+    p = rldp.design(rldp.AllDistributions(table), 3.0, "ue")
+    cells = np.repeat(np.arange(4), table.counts.ravel() * 100)
+    reports = p.release(np.stack([cells // 2, cells % 2], axis=1), rng=rldp.Simulation(3))
+    for method in ("inversion", "likelihood"):
+        e = p.estimate(p.report_labels.texts(reports), method=method)
+        assert np.all(np.abs(e.estimate - table.p_su) < 4 * e.std_error)
+        np.testing.assert_array_equal(e.estimate, p.estimate(reports, method=method).estimate)

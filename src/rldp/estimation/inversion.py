@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 _INVISIBLE = 1e-7  # a canonical correlation that 10^14 reports could not tell from 0
 _RTOL = 1e-8
+_CAREFUL = 10.0  # √ of the effective counts nv/h² above which normal laws are trusted more and more
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,7 @@ class Inverted:
         |θ̂ - θ| ≤ h/2n + z √(max(v, v(θ))/n), with h the largest jump of one report, v the variance
         seen and v(θ) that of p moved to θ by more of the cells with the largest or the least c.
         Where a report is the record itself this is Wilson's; where noise prevails, it is ± z se.
+        What is there for few counts, h and the maximum, fades as nv/h² exceeds 100.
         """
         features, n = self.inverse.features, self.effective_n
         A = C @ self.inverse.G
@@ -117,7 +119,10 @@ class Inverted:
         second = n * variance + rest * centre**2
         squares = features.squares(A, offset)
         k = normal_quantile(level, family) ** 2 / n
-        half = features.jumps(A) / (2 * n)
+        jumps = features.jumps(A)
+        least_count = np.maximum(_CAREFUL * jumps, 1e-300)
+        care = _CAREFUL * jumps / np.maximum(least_count, n * np.sqrt(variance))
+        half = care * jumps / (2 * n)
         weight = np.maximum(self.p, 0) + 1e-9 * self.inverse.p0
         ends = []
         for sign, edge in ((-1, least), (1, most)):
@@ -126,20 +131,24 @@ class Inverted:
             top -= self.fraction * edge**2
             width = np.abs(edge - centre)
             slope = np.divide(top - second, width, out=np.zeros_like(top), where=width > 0)
-            d = _reach(half, k, n * variance, slope - 2 * sign * rest * centre, rest)
+            d = _reach(half, k, n * variance, slope - 2 * sign * rest * centre, rest, care)
             ends.append(np.clip(centre + sign * d, least, most))
         return Figures(
             theta, np.sqrt(variance), ends[0], ends[1], np.ones(len(theta), dtype=np.bool_)
         )
 
 
-def _reach(half: Array, k: float, v: Array, slope: Array, rest: float) -> Array:
-    """The largest d with (d - half)² ≤ k max(v, v + slope d - rest d²)."""
+def _reach(half: Array, k: float, v: Array, slope: Array, rest: float, care: Array) -> Array:
+    """The largest d with (d - half)² ≤ k v(d), v(d) = v + slope d - rest d².
+
+    With care 1 it is the largest for max(v, v(d)) instead, and in between for care below 1.
+    """
     plain = half + np.sqrt(k * v)
     # lead d² - (2 half + k slope) d + half² - k v = 0
     lead, b = 1 + k * rest, 2 * half + k * slope
     root = np.maximum(0.0, b**2 - 4 * lead * (half**2 - k * v))
-    return np.maximum(plain, (b + np.sqrt(root)) / (2 * lead))
+    bent = (b + np.sqrt(root)) / (2 * lead)
+    return np.asarray(bent + care * np.maximum(0.0, plain - bent))
 
 
 def inverted(inverse: Inverse, counts: ReportCounts) -> Inverted:
