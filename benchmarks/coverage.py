@@ -21,7 +21,7 @@ from rldp.estimation.moments import ListedMoments, Moments, moments
 Array = NDArray[np.float64]
 
 COLLECTIONS = 2_000
-FEW_COLLECTIONS = 200  # of those that need a likelihood and its profiles
+FEW_COLLECTIONS = 150  # of those that need a likelihood and its profiles
 EPSILON = 2.0
 PROTOCOLS = ("grr", "srr", "ir", "grr-cr", "ue-cr", "polyopt")
 # shares of U that leave something for S, so that the table is identified

@@ -14,9 +14,9 @@ from rldp.estimation.likelihood import Likelihood, ListedLikelihood, likelihood,
 
 Array = NDArray[np.float64]
 
-_MOST_PROFILED = 2**22  # entries multiplied in one EM step of all profiles
-_STEPS = 16  # towards the multiplier at which the likelihood has fallen enough
-_ROUNDS = 1_000  # of EM for one of them
+_MOST_PROFILED = 2**20  # entries multiplied in one EM step of all profiles
+_STEPS = 12  # towards the multiplier at which the likelihood has fallen enough
+_ROUNDS = 200  # of EM for one of them; a gap that is left widens the interval
 _ACCURATE = 5e-3  # gap, as a share of that fall; it widens the interval by a quarter of a percent
 _NEAR = 0.1  # how near to it the last step is; the bound at it is then off by its square
 
