@@ -8,7 +8,17 @@ from importlib import import_module
 
 from benchmarks.timing import Effort, console, machine, use_one_thread
 
-NAMES = ("design", "polyopt", "compare", "audit", "startup", "reading", "release")
+NAMES = (
+    "design",
+    "polyopt",
+    "compare",
+    "audit",
+    "startup",
+    "reading",
+    "release",
+    "estimate",
+    "coverage",
+)
 
 
 def main() -> None:

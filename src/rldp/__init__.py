@@ -29,6 +29,10 @@ if TYPE_CHECKING:
         RldpError,
         TooLargeError,
     )
+    from rldp.estimation.estimate import Estimate
+    from rldp.estimation.estimating import estimate
+    from rldp.estimation.identifiability import Identifiability, identifiability
+    from rldp.estimation.planning import Plan, plan
     from rldp.information import entropy, mutual_information
     from rldp.matrices import read_matrix
     from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
@@ -59,11 +63,14 @@ __all__ = [
     "Column",
     "DataError",
     "DenseChannel",
+    "Estimate",
     "FileError",
+    "Identifiability",
     "IndependentChannel",
     "KnownDistribution",
     "MissingExtraError",
     "ParameterError",
+    "Plan",
     "PublicProtocol",
     "ReleaseProtocol",
     "Risk",
@@ -81,9 +88,12 @@ __all__ = [
     "datasets",
     "design",
     "entropy",
+    "estimate",
+    "identifiability",
     "load",
     "mutual_information",
     "new_key",
+    "plan",
     "read_matrix",
     "read_table",
     "release_file",
@@ -105,15 +115,19 @@ _HOMES = {
         "RldpError",
         "TooLargeError",
     ),
+    "estimation.estimate": ("Estimate",),
+    "estimation.estimating": ("estimate",),
+    "estimation.identifiability": ("Identifiability", "identifiability"),
+    "estimation.planning": ("Plan", "plan"),
     "information": ("entropy", "mutual_information"),
     "matrices": ("read_matrix",),
     "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
     "protocols.catalogue": ("compare", "design"),
     "protocols.programmes": ("ceiling", "srr_threshold"),
     "reading": ("read_table",),
-    "robust": ("RobustUtility",),
     "release.files": ("release_file",),
     "release.randomness": ("Simulation", "new_key"),
+    "robust": ("RobustUtility",),
     "schema": ("Column", "Schema"),
     "table": ("Table",),
     "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,79 @@ def tradeoff(
         title: shown above the axes.
         mark: an ε to mark with a line.
     """
+    with _picture(path, title) as axes:
+        if len({record["epsilon"] for record in records}) > 1:
+            _curves(axes, records, mark)
+        else:
+            _bars(axes, records)
+
+
+def estimates(
+    records: Sequence[Mapping[str, Any]],
+    path: Path,
+    *,
+    sample: Sequence[float] | None = None,
+    title: str = "",
+) -> None:
+    """Draw estimates with their intervals, beside the frequencies of the design sample.
+
+    Args:
+        records: with name, estimate, low and high; bounds alone where the estimate is None.
+        path: .png, .svg or .pdf file to write.
+        sample: the frequencies of the design sample in the same order.
+        title: shown above the axes.
+    """
+    with _picture(path, title, rows=len(records)) as axes:
+        for row, record in enumerate(records):
+            ends = [100 * record["low"], 100 * record["high"]]
+            is_known = record["estimate"] is not None
+            axes.plot(ends, [row, row], "-" if is_known else ":", color="#0072B2", linewidth=1.6)
+            if is_known:
+                axes.plot([100 * record["estimate"]], [row], "o", color="#0072B2", markersize=3.5)
+        if sample is not None:
+            shares = [100 * share for share in sample]
+            rows = [row + 0.3 for row in range(len(shares))]  # below, to keep both in sight
+            axes.plot(shares, rows, "x", color="#D55E00", markersize=4, label="design sample")
+            axes.legend(frameon=False, fontsize=9)
+        axes.set_yticks(range(len(records)), [str(record["name"]) for record in records])
+        axes.tick_params(axis="y", labelsize=8)
+        axes.invert_yaxis()
+        axes.set_xlabel("%; dotted: bounds of what is not identified")
+        axes.grid(axis="x", alpha=0.25)
+
+
+def power(
+    n: Sequence[int],
+    curves: Mapping[str, Sequence[float]],
+    path: Path,
+    *,
+    needed: int,
+    title: str = "",
+) -> None:
+    """Draw the chance to see a difference over the number of reports, one curve for each size."""
+    with _picture(path, title) as axes:
+        colours = ("#0072B2", "#009E73", "#E69F00")
+        for (name, values), colour in zip(curves.items(), colours, strict=False):
+            axes.plot(n, [100 * value for value in values], color=colour, label=name)
+        axes.axvline(needed, color="black", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            f"{needed:,}",
+            (needed, 2),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize=9,
+        )
+        axes.set_xscale("log")
+        axes.set_ylim(0, 102)
+        axes.set_xlabel("reports")
+        axes.set_ylabel("power, %")
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, fontsize=9)
+
+
+@contextmanager
+def _picture(path: Path, title: str, rows: int = 0) -> Iterator[Axes]:
+    """Axes that are written to a file at the end."""
     if path.suffix.lower() not in _FORMATS:
         raise ParameterError(f"Expected a picture {', '.join(_FORMATS)}, got {path.name!r}.")
     try:
@@ -46,13 +120,11 @@ def tradeoff(
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("Pictures need matplotlib: pip install 'rldp[plot]'.") from None
-    figure = Figure(figsize=(7, 4.2), layout="constrained", dpi=150)
+    height = max(4.2, 1.0 + 0.2 * rows)
+    figure = Figure(figsize=(7, height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    if len({record["epsilon"] for record in records}) > 1:
-        _curves(axes, records, mark)
-    else:
-        _bars(axes, records)
+    yield axes
     axes.set_title(title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     try:

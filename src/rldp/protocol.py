@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from rldp import documents
 from rldp.channel import Channel, IntegerParts
 from rldp.errors import CertificateError, DataError, FileError
+from rldp.estimation.estimating import Estimating
 from rldp.files import read_document, write_document
 from rldp.proof import Proof, ProofError, check
 from rldp.release.releasing import Releasing
@@ -34,7 +35,7 @@ _WHOLE, _PUBLIC = "rldp-protocol", "rldp-client"
 
 
 @dataclass(frozen=True, eq=False)
-class PublicProtocol(Releasing):
+class PublicProtocol(Releasing, Estimating):
     """What a client needs and nothing else: the alphabets and the integer table, no sample.
 
     The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
@@ -80,7 +81,7 @@ class PublicProtocol(Releasing):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseProtocol(Releasing):
+class ReleaseProtocol(Releasing, Estimating):
     """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
 
     Formal guarantee: for every P in `uncertainty`, every output y and all s, s' that have positive

@@ -67,6 +67,11 @@ class ParquetSource:
         self.names: list[str] = list(self._file.schema_arrow.names)
         self._done = 0
 
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, with what the file says of itself."""
+        return self._file.schema_arrow
+
     def field(self, name: str) -> Any:
         """The column's Arrow field."""
         return self._file.schema_arrow.field(name)
@@ -117,6 +122,11 @@ class ArrowSource:
             return pa.ipc.open_file(file)
         file.seek(0)
         return pa.ipc.open_stream(file)
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, with what the file says of itself."""
+        return self._reader.schema
 
     def field(self, name: str) -> Any:
         """The column's Arrow field."""

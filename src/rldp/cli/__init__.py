@@ -17,6 +17,7 @@ from rldp.cli.audit import audit
 from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
+from rldp.cli.estimate import estimate, plan
 from rldp.cli.release import new_key, release
 from rldp.cli.verify import verify
 from rldp.errors import CertificateError, RldpError
@@ -30,7 +31,7 @@ app = typer.Typer(
     help="Release protocols that keep the most information while a sensitive part stays private.",
     epilog="Start with:  rldp demo",
 )
-for command in (compare, design, audit, verify, release, new_key, demo):
+for command in (compare, design, audit, verify, release, new_key, estimate, plan, demo):
     app.command(cls=ManyValuesCommand)(command)
 
 

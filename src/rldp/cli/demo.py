@@ -20,7 +20,7 @@ def demo(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
     ] = Path("rldp-demo"),
 ) -> None:
-    """Compare all protocols on census data, design, prove and run the best, draw the trade-off.
+    """Compare all protocols on census data, design, prove and run the best, estimate, draw.
 
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
@@ -53,6 +53,15 @@ def demo(
     _write_people(table, people)
     records = release_file(p, people, reports, shuffle=True)
     show.note(f"Released: {records:,} reports in {reports}, one for each record of {people.name}")
+    e = p.estimate(reports)
+    e.save(output / "estimate.csv")
+    furthest = float(abs(e.estimate - table.p_su).max())
+    held = int(((e.low <= table.p_su) & (table.p_su <= e.high)).sum())
+    show.note(
+        f"Estimated: the table of race and sex from the reports alone, {output / 'estimate.csv'}; "
+        f"the furthest of {e.estimate.size} cells is {100 * furthest:.1f} percentage points off, "
+        f"and {held} of {e.estimate.size} intervals hold the truth"
+    )
     _draw(F, picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 

@@ -68,7 +68,7 @@ def release(
     key = None if key_file is None else read_key(key_file)
     rng = None if simulate is None else Simulation(simulate)
     start = time.perf_counter()
-    with _progress(f"releasing {Path(data).name}") as report:
+    with progress_bar(f"releasing {Path(data).name}") as report:
         records = release_file(
             p,
             data,
@@ -117,7 +117,7 @@ def new_key(
 
 
 @contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, float | None], Any] | None]:
+def progress_bar(title: str) -> Iterator[Callable[[int, float | None], Any] | None]:
     """A bar with rate and time left on the terminal, gone when done; none where nobody looks."""
     if not sys.stderr.isatty():
         yield None

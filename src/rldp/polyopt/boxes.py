@@ -113,7 +113,9 @@ class _SubsetBox(Box):
         self._high = np.concatenate([high, np.full(H.size, full)])
         self._low = np.concatenate([low, np.zeros(H.size)])
         self._single = np.concatenate([np.zeros(high.size), single])
-        self._constant = self._sum(block.p, -entr(self._high), -entr(self._low), -entr(self._single))
+        self._constant = self._sum(
+            block.p, -entr(self._high), -entr(self._low), -entr(self._single)
+        )
         self._mass = self._sum(block.p, self._high, self._low, self._single)
 
     def _sum(self, weights: Array, high: Array, low: Array, single: Array) -> Array:

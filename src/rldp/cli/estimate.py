@@ -1,0 +1,220 @@
+"""`rldp estimate`: reports to the table; `rldp plan`: how many reports that takes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rldp.cli import arguments, show
+from rldp.cli.release import progress_bar
+from rldp.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rldp.estimation.estimate import Estimate
+    from rldp.estimation.planning import Plan
+
+
+class MethodChoice(StrEnum):
+    """How reports become estimates."""
+
+    INVERSION = "inversion"
+    LIKELIHOOD = "likelihood"
+    BAYES = "bayes"
+
+
+Protocol = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol file.")]
+Level = Annotated[float, typer.Option(help="Level of confidence.")]
+
+
+def estimate(
+    protocol: Protocol,
+    reports: Annotated[
+        Path, typer.Argument(metavar="REPORTS", help="CSV, Parquet or Arrow file of reports.")
+    ],
+    method: Annotated[
+        MethodChoice,
+        typer.Option(help="Unbiased, most likely, or leaning on the design sample."),
+    ] = MethodChoice.INVERSION,
+    level: Level = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+    ] = False,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column with survey weights.")
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column with strata; needs --population.")
+    ] = None,
+    population: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N ...", help="Size of the population sampled from; LABEL=N for strata."
+        ),
+    ] = None,
+    column: Annotated[str, typer.Option(metavar="NAME", help="Column of the reports.")] = "y",
+    forged: Annotated[
+        int, typer.Option(metavar="M", help="Show what M forged reports could do.")
+    ] = 0,
+    allow_few: Annotated[
+        bool, typer.Option("--allow-few", help="Estimate from fewer than 30 reports too.")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a tidy table (.csv, .parquet).")
+    ] = None,
+    sdmx: Annotated[bool, typer.Option("--sdmx", help="Name its columns as SDMX does.")] = False,
+    plot: arguments.Plot = None,
+    json: arguments.Json = False,
+) -> None:
+    """Estimate the table from reports, with standard errors and intervals.
+
+    [dim]Example:  rldp estimate race.rldp.json reports.csv --csv table.csv --plot table.png[/dim]
+    """
+    from rldp.protocol import load
+
+    p = load(protocol)
+    with progress_bar(f"counting {reports.name}") as report:
+        e = p.estimate(
+            reports,
+            method=method.value,
+            level=level,
+            simultaneous=simultaneous,
+            weights=weights,
+            strata=strata,
+            population=_population(population or []),
+            column=column,
+            allow_few=allow_few,
+            progress=report,
+        )
+    if csv is not None:
+        e.save(csv, sdmx=sdmx)
+    if plot is not None:
+        _draw(e, getattr(p, "table", None), plot)
+    if json:
+        show.as_json(_summary(e, p.name, forged))
+    else:
+        from rldp.cli.figures import estimate as shown
+
+        shown(e, p.name, forged)
+        for file, title in ((csv, "Written"), (plot, "Picture")):
+            if file is not None:
+                show.note(f"{title}: {file}")
+
+
+def plan(
+    protocol: Protocol,
+    margin: Annotated[
+        float, typer.Option(metavar="M", help="Half the width of the intervals.")
+    ] = 0.01,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL=LABEL ...", help="What shall be known (default: every cell)."),
+    ] = None,
+    level: Level = 0.95,
+    plot: arguments.Plot = None,
+    json: arguments.Json = False,
+) -> None:
+    """Say how many reports estimate a cell, or all of them, to a margin.
+
+    [dim]Example:  rldp plan race.rldp.json --margin 0.01 --cell race=Black sex=Female[/dim]
+    """
+    from rldp.estimation.planning import plan as planned
+    from rldp.protocol import load
+
+    wanted = dict(_pair(text, "--cell COL=LABEL") for text in cell or [])
+    found = planned(load(protocol), margin, cell=wanted or None, level=level)
+    if plot is not None:
+        _draw_power(found, plot)
+    if json:
+        show.as_json(
+            {
+                "margin": margin,
+                "level": level,
+                "needed": found.needed,
+                "quantities": [
+                    {"name": name, "reports": int(n), "std_error": float(error)}
+                    for name, n, error in zip(
+                        found.names, found.reports, found.std_error(found.needed), strict=True
+                    )
+                ],
+            }
+        )
+    else:
+        from rldp.cli.figures import plan as shown
+
+        shown(found)
+        if plot is not None:
+            show.note(f"Picture: {plot}")
+
+
+def _population(texts: list[str]) -> int | dict[str, int] | None:
+    if not texts:
+        return None
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _number(texts[0])
+    pairs = (_pair(text, "--population LABEL=N") for text in texts)
+    return {label: _number(size) for label, size in pairs}
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(f"Expected a population as an integer, got {text!r}.") from None
+
+
+def _pair(text: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ParameterError(f"Expected {form}, got {text!r}.")
+    return name, value
+
+
+def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
+    from rldp.estimation.tables import figure_records
+
+    schema, fit = e.schema, e.goodness_of_fit
+    cells = [f"{s} | {u}" for s in schema.s_labels for u in schema.u_labels]
+    return {
+        "protocol": name,
+        "method": e.method,
+        "reports": e.n,
+        "effective_reports": e.counts.effective_n,
+        "level": e.level,
+        "simultaneous": e.simultaneous,
+        "cells": figure_records(cells, e.cells),
+        "s": figure_records(list(schema.s_labels), e.s),
+        "u": figure_records(list(schema.u_labels), e.u),
+        "goodness_of_fit": {
+            "statistic": fit.statistic,
+            "degrees": fit.degrees,
+            "p_value": fit.p_value,
+        },
+        **({"influence": e.influence(forged).tolist(), "forged": forged} if forged else {}),
+    }
+
+
+def _draw(e: Estimate, table: Any, path: Path) -> None:
+    from rldp.estimation.tables import figure_records
+    from rldp.plots import estimates
+
+    schema = e.schema
+    names = [f"{s} | {u}" for s in schema.s_labels for u in schema.u_labels]
+    sample = None if table is None else table.p_su.ravel().tolist()
+    title = f"{e.n:,} reports, {100 * e.level:g} % intervals"
+    estimates(figure_records(names, e.cells), path, sample=sample, title=title)
+
+
+def _draw_power(found: Plan, path: Path) -> None:
+    from rldp.estimation.planning import report_numbers
+    from rldp.plots import power
+
+    n = report_numbers(found.needed)
+    worst = int(found.reports.argmax())
+    curves = {
+        f"{k:g} × margin": found.power(n, k * found.margin)[:, worst].tolist() for k in (1, 1.5, 2)
+    }
+    title = f"{found.names[worst]}: chance to see a difference"
+    power(n.tolist(), curves, path, needed=found.needed, title=title)

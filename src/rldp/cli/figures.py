@@ -1,0 +1,108 @@
+"""Estimates and plans for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from rldp.cli.show import note, paragraph, schema_title
+
+if TYPE_CHECKING:
+    from rldp.estimation.estimate import Estimate
+    from rldp.estimation.figures import Figures
+    from rldp.estimation.planning import Plan
+
+_MOST_ROWS = 60  # that are listed
+_DOUBTFUL = 0.01  # p-value below which a fit is called poor
+
+
+def estimate(e: Estimate, name: str, forged: int) -> None:
+    """Cells and marginals with their intervals, and what to know about them."""
+    schema = e.schema
+    note(schema_title(schema))
+    weighted = e.counts.effective_n < 0.999 * e.n
+    worth = f", worth {e.counts.effective_n:,.0f} with equal weights" if weighted else ""
+    note(
+        f"{e.n:,} reports of {name}{worth}; {e.method}, {100 * e.level:g} % intervals"
+        f"{' that hold all at once' if e.simultaneous else ''}"
+    )
+    shift = e.influence(forged).ravel().tolist() if forged else None
+    labels = [(s, u) for s in schema.s_labels for u in schema.u_labels]
+    heads = ("S", "U") if schema.useful else ("S", "")
+    _grid(heads, labels, e.cells, shift, forged)
+    if schema.useful:
+        _grid(("S", ""), [(s, "") for s in schema.s_labels], e.s)
+        _grid(("U", ""), [(u, "") for u in schema.u_labels], e.u)
+    _remarks(e)
+
+
+def _remarks(e: Estimate) -> None:
+    hidden = int((~e.identified).sum())
+    if hidden:
+        paragraph(
+            f"{hidden} of {e.identified.size} cells are not identified: different tables give the "
+            f"same law of reports. Their intervals are bounds on what the reports leave possible, "
+            f"and more reports will not close them."
+        )
+    fit = e.goodness_of_fit
+    if fit.p_value < _DOUBTFUL:
+        paragraph(
+            f"POOR FIT (p = {fit.p_value:.2g}): these reports can hardly come from this protocol. "
+            f"They may be forged, of another protocol, or not one per person."
+        )
+    else:
+        note(f"The reports fit the protocol (p = {fit.p_value:.2g}).")
+
+
+def _grid(
+    heads: tuple[str, str],
+    labels: Sequence[tuple[str, str]],
+    figures: Figures,
+    shift: Sequence[float] | None = None,
+    forged: int = 0,
+) -> None:
+    grid = Grid()
+    for head in heads:
+        if head:
+            grid.add_column(head)
+    for head in ("estimate", "std. error", "low", "high"):
+        grid.add_column(head, justify="right", no_wrap=True)
+    if shift is not None:
+        grid.add_column(f"{forged} forged", justify="right", no_wrap=True)
+    columns = (figures.estimate, figures.std_error, figures.low, figures.high)
+    numbers = list(zip(*(column.ravel().tolist() for column in columns), strict=True))
+    for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
+        if row == _MOST_ROWS:
+            break
+        texts = [text for head, text in zip(heads, label, strict=True) if head]
+        moved = [] if shift is None else [f"± {_percent(shift[row])}"]
+        grid.add_row(*texts, *(_percent(value) for value in values), *moved)
+    Console(highlight=False).print(grid)
+    if len(labels) > _MOST_ROWS:
+        note(f"… and {len(labels) - _MOST_ROWS} more; --csv writes all of them")
+
+
+def _percent(value: float) -> str:
+    return "–" if value != value else f"{100 * value:.2f} %"
+
+
+def plan(found: Plan) -> None:
+    """How many reports each quantity needs, and what they will tell."""
+    note(
+        f"{found.needed:,} reports for ± {_percent(found.margin)} at {100 * found.level:g} %, "
+        f"if the design sample is right"
+    )
+    grid = Grid()
+    grid.add_column("what")
+    for head in ("expected", "reports", f"std. error at {found.needed:,}"):
+        grid.add_column(head, justify="right", no_wrap=True)
+    errors = found.std_error(found.needed)
+    rows = zip(found.names, found.expected, found.reports, errors, strict=True)
+    for row, (name, expected, reports, error) in enumerate(rows):
+        if row == _MOST_ROWS:
+            break
+        grid.add_row(name, _percent(expected), f"{reports:,}", _percent(error))
+    Console(highlight=False).print(grid)

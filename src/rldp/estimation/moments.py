@@ -1,0 +1,233 @@
+"""Features of a report whose means are linear in p, with their exact covariance.
+
+A report of a listed channel has one feature for each output, of a unary channel one for each block
+and symbol, so that its outputs are never listed. Cells (s, u) are in one axis here, u fastest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rldp.channel import Channel, UnaryChannel
+from rldp.errors import DataError
+
+Array = NDArray[np.float64]
+
+_CHUNK = 8_192  # reports at a time, so that what is made of them fits into the cache
+
+
+class Moments(ABC):
+    """Features of a report: E[features] = M p, with M of shape (features, cells)."""
+
+    M: Array
+
+    @abstractmethod
+    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+        """The sum of the features of some reports, each times its weight."""
+
+    @abstractmethod
+    def sandwich(self, A: Array, mean: Array) -> Array:
+        """A Cov Aᵀ, with the covariance of the features of one report whose mean is `mean`."""
+
+    @abstractmethod
+    def whitened(self, X: Array, mean: Array) -> Array:
+        """W X, with WᵀW a generalised inverse of that covariance."""
+
+    @abstractmethod
+    def unwhitened(self, Y: Array, mean: Array) -> Array:
+        """Y W, with the same W."""
+
+    @abstractmethod
+    def squares(self, A: Array, offset: Array) -> Array:
+        """E[(A·features + offset)²] given each cell, shape (len(A), cells)."""
+
+    @abstractmethod
+    def extremes(self, A: Array) -> tuple[Array, Array]:
+        """The least and the largest A·features that a report can have."""
+
+    @abstractmethod
+    def jumps(self, A: Array) -> Array:
+        """How much A·features can change with one symbol."""
+
+    @abstractmethod
+    def place(self, feature: int) -> str:
+        """What a message calls a feature."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.M.shape[0])
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Whether each feature can occur at all."""
+        return np.asarray(self.M.max(axis=1) > 0)
+
+
+class ListedMoments(Moments):
+    """One feature for each output: the features of a report are a unit vector."""
+
+    def __init__(self, Q: Array) -> None:
+        """Take Q[s, u, y]."""
+        self.M = Q.reshape(-1, Q.shape[2]).T
+
+    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+        """Counts of the outputs."""
+        check_reports(reports, (self.n_features,), lowest=0)
+        return np.bincount(reports, weights, self.n_features).astype(float)
+
+    def sandwich(self, A: Array, mean: Array) -> Array:
+        """The multinomial covariance, diag(mean) - mean meanᵀ."""
+        return np.asarray((A * mean) @ A.T - np.outer(A @ mean, A @ mean))
+
+    def whitened(self, X: Array, mean: Array) -> Array:
+        """1/mean is a generalised inverse of the multinomial covariance."""
+        return np.asarray(_inverse_root(mean)[:, None] * X)
+
+    def unwhitened(self, Y: Array, mean: Array) -> Array:
+        """The same from the right."""
+        return np.asarray(Y * _inverse_root(mean))
+
+    def squares(self, A: Array, offset: Array) -> Array:
+        """One value for each output."""
+        return np.asarray((A + offset[:, None]) ** 2 @ self.M)
+
+    def extremes(self, A: Array) -> tuple[Array, Array]:
+        """Over the outputs that can occur."""
+        return A[:, self.possible].min(axis=1), A[:, self.possible].max(axis=1)
+
+    def jumps(self, A: Array) -> Array:
+        """From any output to any other."""
+        low, high = self.extremes(A)
+        return np.asarray(high - low)
+
+    def place(self, feature: int) -> str:
+        """The number of the output."""
+        return f"report {feature}"
+
+
+class UnaryMoments(Moments):
+    """One feature for each block b and symbol z: whether b drew z.
+
+    Given the record the blocks are independent, and at most one of any two draws other than
+    o_b = other[b]; so blocks b ≠ b' with means m have covariance -(m_b - o_b)(m_b' - o_b')ᵀ: the
+    counts of single symbols tell the covariance of all.
+    """
+
+    def __init__(self, channel: UnaryChannel) -> None:
+        """Take own and other of the channel."""
+        self.own = channel.own.reshape(-1, channel.own.shape[2])
+        self.other = channel.other
+        self.block = channel.block.ravel()
+        cells = np.arange(len(self.own))
+        M = np.repeat(self.other[:, :, None], len(cells), axis=2)
+        M[self.block, :, cells] = self.own
+        self.M = M.reshape(-1, len(cells))
+
+    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+        """Counts of the symbols of each block; silence is -1 in a report and symbol 0 here."""
+        n_blocks, n_z = self.other.shape
+        check_reports(reports, (n_z - 1,), lowest=-1, columns=n_blocks)
+        total = np.zeros(n_blocks * n_z)
+        places = n_z * np.arange(n_blocks) + 1
+        for start in range(0, len(reports), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            w = None if weights is None else np.repeat(weights[part], n_blocks)
+            total += np.bincount((reports[part] + places).ravel(), w, n_blocks * n_z)
+        return total
+
+    def sandwich(self, A: Array, mean: Array) -> Array:
+        """Multinomial within a block, and of rank one between blocks."""
+        means, shift = self._by_block(A, mean), self._by_block(A, mean - self.other.ravel())
+        within = (A * mean) @ A.T - means @ means.T
+        total = shift.sum(axis=1)
+        return np.asarray(within + shift @ shift.T - np.outer(total, total))
+
+    def _by_block(self, A: Array, x: Array) -> Array:
+        """A_b·x_b of each row of A and each block."""
+        return np.asarray((A * x).reshape(len(A), *self.other.shape).sum(axis=2))
+
+    def _root(self, mean: Array) -> Array:
+        values, vectors = np.linalg.eigh(self.sandwich(np.eye(self.n_features), mean))
+        seen = values > 1e-13  # every block sums to 1: as many directions have no variance
+        return np.asarray((vectors[:, seen] / np.sqrt(values[seen])).T)
+
+    def whitened(self, X: Array, mean: Array) -> Array:
+        """By the eigenvectors."""
+        return np.asarray(self._root(mean) @ X)
+
+    def unwhitened(self, Y: Array, mean: Array) -> Array:
+        """The same from the right."""
+        return np.asarray(Y @ self._root(mean))
+
+    def squares(self, A: Array, offset: Array) -> Array:
+        """Mean squared plus variance, which adds up over the independent blocks."""
+        values = A.reshape(len(A), *self.other.shape)
+        mean = np.einsum("jbz,bz->jb", values, self.other)
+        variance = np.einsum("jbz,bz->jb", values**2, self.other) - mean**2
+        own = values[:, self.block]
+        own_mean = np.einsum("jxz,xz->jx", own, self.own)
+        own_variance = np.einsum("jxz,xz->jx", own**2, self.own) - own_mean**2
+        elsewhere = mean.sum(axis=1, keepdims=True) - mean[:, self.block]
+        noise = variance.sum(axis=1, keepdims=True) - variance[:, self.block]
+        return np.asarray((elsewhere + own_mean + offset[:, None]) ** 2 + noise + own_variance)
+
+    def _ranges(self, A: Array) -> tuple[Array, Array]:
+        values = A.reshape(len(A), *self.other.shape)
+        possible = self.possible.reshape(self.other.shape)
+        low = np.where(possible, values, np.inf).min(axis=2)
+        return low, np.where(possible, values, -np.inf).max(axis=2)
+
+    def extremes(self, A: Array) -> tuple[Array, Array]:
+        """All blocks at their extremes."""
+        low, high = self._ranges(A)
+        return low.sum(axis=1), high.sum(axis=1)
+
+    def jumps(self, A: Array) -> Array:
+        """The largest range of one block."""
+        low, high = self._ranges(A)
+        return np.asarray((high - low).max(axis=1))
+
+    def place(self, feature: int) -> str:
+        """Block and symbol, as a report has them."""
+        block, symbol = divmod(feature, self.other.shape[1])
+        return f"symbol {symbol - 1} in block {block}"
+
+
+@singledispatch
+def moments(channel: Channel) -> Moments:
+    """The features of a channel's reports."""
+    return ListedMoments(channel.matrix)
+
+
+@moments.register
+def _(channel: UnaryChannel) -> Moments:
+    return UnaryMoments(channel)
+
+
+def _inverse_root(mean: Array) -> Array:
+    root = np.zeros_like(mean)
+    np.divide(1.0, np.sqrt(np.maximum(mean, 0.0)), out=root, where=mean > 0)
+    return root
+
+
+def check_reports(
+    reports: NDArray[np.int64], sizes: tuple[int], *, lowest: int, columns: int | None = None
+) -> None:
+    """Refuse reports of another shape, or with a code that no report has."""
+    expected = "(n,)" if columns is None else f"(n, {columns})"
+    if reports.ndim != (1 if columns is None else 2) or (columns and reports.shape[1] != columns):
+        raise DataError(f"Expected reports of shape {expected}, got {reports.shape}.")
+    if reports.dtype.kind not in "iu":
+        raise DataError(f"Expected reports as integer codes, got {reports.dtype}.")
+    wrong = (reports < lowest) | (reports >= sizes[0])
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise DataError(
+            f"Expected reports from {lowest} to {sizes[0] - 1}, got {reports[place]} in row "
+            f"{place[0]}; are they reports of this protocol?"
+        )

@@ -1,0 +1,52 @@
+"""Tables of integers that add up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from rldp.errors import DataError
+from rldp.estimation.cells import sums_over_s, sums_over_u
+
+Array = NDArray[np.float64]
+
+
+def nearest_distribution(p: Array) -> Array:
+    """The distribution with the least Euclidean distance to a vector.
+
+    >>> nearest_distribution(np.array([0.7, 0.5, -0.2]))
+    array([0.6, 0.4, 0. ])
+    """
+    ordered = np.sort(p)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(p) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    return np.asarray(np.maximum(p - excess[last], 0.0))
+
+
+def controlled_rounding(table: Array) -> NDArray[np.int64]:
+    """A table of integers in which cells, row sums, column sums and the total are rounded.
+
+    Each is one of the two integers around it. Such a table always exists, being a flow in a
+    network, and of all this one is nearest in total distance.
+
+    >>> controlled_rounding(np.array([[1.5, 1.5], [1.5, 1.5]])).sum(axis=0)
+    array([3, 3])
+    """
+    n_s, n_u = table.shape
+    exact = np.round(table, 9)
+    floor = np.floor(exact)
+    rest = (exact - floor).ravel()
+    sums = np.concatenate([sums_over_u(n_s, n_u), sums_over_s(n_s, n_u), np.ones((1, n_s * n_u))])
+    wanted = np.round(sums @ exact.ravel(), 6)
+    wanted[-1] = round(float(table.sum()))
+    done = sums @ floor.ravel()
+    result = milp(
+        1 - 2 * rest,
+        integrality=np.ones(len(rest), dtype=np.int64),
+        bounds=Bounds(np.zeros(len(rest)), np.ceil(rest)),
+        constraints=LinearConstraint(sums, np.floor(wanted) - done, np.ceil(wanted) - done),
+    )
+    if result.x is None:
+        raise DataError(f"Expected a table that can be rounded, got {table!r}.")
+    return np.asarray(floor + np.rint(result.x).reshape(table.shape), dtype=np.int64)
