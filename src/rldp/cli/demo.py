@@ -37,7 +37,7 @@ def demo(
         "randomised answer, and nobody may learn more than a factor e^ε about race.\n"
     )
     show.comparison(compare(F, 1.0), F)
-    p = design(F, epsilon=1.0)
+    p = design(F, epsilon=1.0, identifiable=True)
     show.note("")
     show.protocol(p)
     try:

@@ -38,6 +38,9 @@ def design(
     objective: Annotated[
         str, typer.Option(help="polyopt: empirical, or robust: the most for all distributions.")
     ] = "empirical",
+    identifiable: Annotated[
+        bool, typer.Option("--identifiable", help="Every cell can be estimated from reports.")
+    ] = False,
     time_limit: Annotated[
         float, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
     ] = 30.0,
@@ -64,6 +67,7 @@ def design(
             pairs=pairs,
             objective=objective,
             parameters=_pinned(pin or []),
+            identifiable=identifiable,
             time_limit=time_limit,
             progress=progress,
         )

@@ -26,6 +26,8 @@ _MEANINGS = {
     "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
     "kappa": "chance that the own value is reported",
     "lambda": "chance that another value is reported",
+    "mixed_share": "share of a closed form mixed in, so that every cell can be estimated",
+    "identifiability_cost": "nats that this costs",
     "guaranteed_utility": "nats kept whatever distribution of the set is true",
 }
 _NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison

@@ -58,7 +58,8 @@ class Master:
     def columns(self) -> Array:
         """All columns so far, with Σ P̂ v = 1."""
         columns = np.concatenate(self._columns)
-        return columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
+        mass = np.einsum("vsu,su->v", columns, self._p_su)
+        return np.asarray(columns / mass[:, None, None])
 
     def solved(self) -> Optimum:
         """The best mixture of the columns so far."""

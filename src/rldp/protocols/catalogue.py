@@ -18,6 +18,7 @@ from rldp.protocol import Parameter, ReleaseProtocol
 from rldp.protocols import exact, grr, grr_cr, ir, programmes, srr, ue, ue_cr
 from rldp.protocols.budget import Bounds
 from rldp.protocols.family import Family, Parameters, Pinned
+from rldp.protocols.identifiable import identified
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
@@ -68,6 +69,8 @@ def design(
     pairs: str = "distinct",
     objective: str = "empirical",
     parameters: Mapping[str, float | str] | None = None,
+    identifiable: bool = False,
+    condition: float | None = None,
     time_limit: float = _TIME_LIMIT,
     progress: Progress | None = None,
 ) -> ReleaseProtocol:
@@ -86,6 +89,10 @@ def design(
         pairs: for polyopt, "distinct" (s1 ≠ s2) or "all" (Γ as the paper prints it).
         objective: for polyopt, "empirical", or "robust": the most that is kept for all of F.
         parameters: parameters to pin, under the names that the result reports.
+        identifiable: ask that every cell of the table can be estimated from reports, by mixing in
+            as little as possible of a closed form that allows it.
+        condition: how ill-conditioned the estimate may be then; by default twice the best of the
+            closed forms.
         time_limit: seconds after which a search ends with the best protocol so far; so does Ctrl-C.
         progress: called during a search with the nats kept so far and a bound on them.
 
@@ -105,7 +112,28 @@ def design(
         draft = _best(uncertainty, epsilon, bounds, options)
     else:
         draft = _closed_form(protocol, uncertainty, epsilon, bounds, parameters or {})
+    if identifiable:
+        draft = _identified(draft, uncertainty, epsilon, condition)
     return _proved(draft, uncertainty, epsilon)
+
+
+def _identified(
+    draft: _Draft, F: UncertaintySet, epsilon: float, condition: float | None
+) -> _Draft:
+    partners = [
+        _closed_form(name, F, epsilon, "sharp", {}).channel for name in ("grr", "srr", "grr-cr")
+    ]
+    found = identified(draft.channel, partners, F.table.p_su, condition)
+    if not found.share:
+        return draft
+    before, after = (x.mutual_information(F.table.p_su) for x in (draft.channel, found.channel))
+    costs = {"mixed_share": found.share, "identifiability_cost": before - after}
+    return _Draft(
+        draft.name,
+        found.channel,
+        dict(draft.parameters) | costs,
+        dict(draft.options) | {"identifiable": "yes"},
+    )
 
 
 def _proved(draft: _Draft, F: UncertaintySet, epsilon: float) -> ReleaseProtocol:
