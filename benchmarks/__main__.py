@@ -8,7 +8,7 @@ from importlib import import_module
 
 from benchmarks.timing import Effort, console, machine, use_one_thread
 
-NAMES = ("design", "compare", "audit", "startup", "reading", "release")
+NAMES = ("design", "compare", "audit", "startup", "reading", "release", "spark")
 
 
 def main() -> None:
