@@ -16,6 +16,7 @@ NAMES = (
     "startup",
     "reading",
     "release",
+    "spark",
     "estimate",
     "coverage",
 )

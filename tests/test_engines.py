@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,8 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils.estimator_checks import check_estimator
 
 import rldp
-from rldp.release.keys import write_new_key
+import rldp.spark
+from rldp.release.keys import read_key, write_new_key
 from rldp.sklearn import ReleaseTransformer
 
 KEY = bytes(range(32))
@@ -295,8 +299,6 @@ def test_reports_of_a_transformer_are_those_of_the_protocol(keyed, kind) -> None
     frame = {"pandas": frame.to_pandas, "polars": lambda: pl.from_arrow(frame)}.get(
         kind, lambda: frame
     )()
-    from rldp.release.keys import read_key
-
     expected = protocol().release(frame, record_id="id", key=read_key(keyed.key_file))
     out = keyed.fit(frame).transform(frame)
     assert out.shape == (5000, 1)
@@ -363,3 +365,29 @@ def test_what_is_wrong_with_the_input_is_said(keyed) -> None:
 def test_pandas_frames_with_names_that_are_no_text_are_refused() -> None:
     with pytest.raises(rldp.DataError, match="column names as text"):
         ReleaseTransformer(protocol()).fit(pd.DataFrame([[1, 2]]))
+
+
+# ---- what is not installed
+
+
+def test_engines_that_are_not_installed_are_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    told = r"pip install 'rldp\[spark\]'"
+    with pytest.raises(rldp.MissingExtraError, match=told):
+        rldp.spark.table(None, "s")
+    with pytest.raises(rldp.MissingExtraError, match=told):
+        rldp.spark.release(None, protocol(), record_id="id", key=KEY)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, "rldp.sklearn")
+    with pytest.raises(rldp.MissingExtraError, match=r"pip install 'rldp\[sklearn\]'"):
+        import_module("rldp.sklearn")
+
+
+def test_engines_are_loaded_when_they_are_used() -> None:
+    code = (
+        "import sys, rldp\n"
+        "print({'rldp.spark', 'rldp.sklearn'} & set(sys.modules))\n"
+        "print(rldp.spark.release.__module__, 'pyspark' in sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[:2] == ["set()", "rldp.spark False"]
