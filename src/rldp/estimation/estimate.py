@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,6 @@ from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from rldp.schema import Schema
 
 Array = NDArray[np.float64]
-Method = Literal["inversion", "likelihood", "bayes"]
 
 
 class Fit(Protocol):
@@ -72,7 +71,7 @@ class Estimate:
     """
 
     schema: Schema
-    method: Method
+    method: str
     level: float
     simultaneous: bool
     counts: ReportCounts
