@@ -391,3 +391,12 @@ def test_engines_are_loaded_when_they_are_used() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split("\n")[:2] == ["set()", "rldp.spark False"]
+
+
+def test_read_table_takes_frames_and_queries_too() -> None:
+    frame = pl.DataFrame({"s": ["a", "b", "a"], "u": ["x", "y", "y"]})
+    relation = duckdb.connect().from_arrow(frame.to_arrow())
+    for source in (frame, frame.lazy(), relation):
+        assert rldp.read_table(source, "s", "u").counts.tolist() == [[1, 1], [0, 1]]
+    with pytest.raises(rldp.DataError, match="int"):
+        rldp.read_table(7, "s", "u")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rldp.counting import Levels, Missing, Names, Tally, chosen_columns
 from rldp.errors import FileError
@@ -16,7 +17,7 @@ Progress = Callable[[int, int], object]
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,  # Any: a frame of a library that need not be here
     sensitive: Names,
     useful: Names | None = None,
     *,
@@ -32,6 +33,8 @@ def read_table(
     Args:
         path: a .csv or .tsv file with a header in UTF-8, also with .gz, or a .parquet file; the
             delimiter of a .csv file is found from its header among comma, semicolon, tab and bar.
+            Or a frame, which is counted as by ``Table.from_frame``: a polars LazyFrame, a DuckDB
+            relation and a Spark DataFrame count in their own engine.
         sensitive: name or names of the sensitive columns.
         useful: name or names of the useful columns; None means all others.
         missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,
@@ -39,6 +42,8 @@ def read_table(
         levels: column name → its labels in order, for columns whose alphabet is fixed.
         progress: called after each batch with the bytes read so far and the bytes of the file.
     """
+    if not isinstance(path, str | os.PathLike):
+        return Table.from_frame(path, sensitive, useful, missing=missing, levels=levels)
     path = Path(path)
     kind = file_kind(path)
     size = file_size(path)
