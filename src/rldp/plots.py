@@ -29,6 +29,14 @@ _STYLES = {
 _FORMATS = (".png", ".svg", ".pdf")
 
 
+def check_picture(path: Path) -> None:
+    """Refuse a name that no picture can have, before long work is done for it."""
+    if path.suffix.lower() not in _FORMATS:
+        raise ParameterError(f"Expected a picture {', '.join(_FORMATS)}, got {path.name!r}.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"Cannot write {path}: there is no folder {path.parent}.")
+
+
 def tradeoff(
     records: Sequence[Mapping[str, Any]], path: Path, *, title: str = "", mark: float | None = None
 ) -> None:
@@ -113,8 +121,7 @@ def power(
 @contextmanager
 def _picture(path: Path, title: str, rows: int = 0) -> Iterator[Axes]:
     """Axes that are written to a file at the end."""
-    if path.suffix.lower() not in _FORMATS:
-        raise ParameterError(f"Expected a picture {', '.join(_FORMATS)}, got {path.name!r}.")
+    check_picture(path)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -37,6 +37,10 @@ def compare(
     F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha)
     from rldp.protocols.catalogue import compare as compare_all
 
+    if plot is not None:
+        from rldp.plots import check_picture
+
+        check_picture(plot)
     records = compare_all(
         F, epsilon, protocols=protocol, bounds=bounds.value, time_limit=time_limit
     )
