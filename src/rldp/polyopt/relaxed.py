@@ -3,11 +3,13 @@
 Where nobody is s* (τ = 1) a column is any product of vertices. Let every block mix its vertices by
 itself, with one total weight t for all (`mixture`): the masses of the products then count as equal,
 which is an upper bound, and joining the heavy vertices of one block with the light ones of the next
-gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole.
+gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole, and
+so do products at the end, when the prices are those of whole columns.
 
-Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α; see
-`optimise.products` for the multiplier λ that bounds products. Between two τ's the box of s* is
-widest at the upper one and all others at the lower one, which bounds every τ between them.
+Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α. The prices
+of the best bound so far are the centre, and columns are looked for part of the way from there to the
+prices of the programme. The bound is made for some τ's first; at the end `ranges` between them are
+halved until it holds for all, and where that shows a column worth having, its τ is added to them.
 """
 
 from __future__ import annotations
@@ -15,79 +17,25 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from rldp.optimise.master import Optimum
-from rldp.optimise.products import Branches, Lists, best_products
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import box
 from rldp.polyopt.columns import Master, Progress
 from rldp.polyopt.mixture import Mixture, joined
+from rldp.polyopt.ranges import Look, Range, products
 
 Array = NDArray[np.float64]
 
-_INNER = 2  # τ's between 1 and e^ε from which columns are taken
-_FAR, _NEAR = 7, 7  # multipliers: all over their range, and where the best was
-_NARROW = 0.02
-_FINEST = 1e-4  # a range of τ that is not halved any more
-_LOOKS = 3  # at a range that is looked at once, each closer
+_FIRST = (0.0, 0.12, 1.0)  # log τ / ε from which columns are taken at first
+_FINEST = 1e-3  # a range of τ that is not halved any more
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
 _NEAR_BY = 1.3  # a bound this many times the value makes every τ worth a look in every round
-_SHORT, _LONGEST = 0.3, 0.8  # steps from the best prices towards the programme's
-_MOST_WHOLE = 40  # whole columns of one τ added together
-_SEARCH = 0.8  # of the time; the rest proves the bound
+_SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
+_MIX, _SEARCH = 0.5, 0.75  # of the time; the rest proves the bound
 _WORTH_IT = 1e-7  # nats: less is not worth a column
-
-
-class _Look(NamedTuple):
-    """A bound on what columns are worth, for every s*, and the vertices that were met."""
-
-    worth: Array
-    others: list[Array]
-    stars: list[Array]
-
-
-class _Range:
-    """Columns with one τ, or any τ between two, and every s*; or τ = 1, where there is no s*."""
-
-    def __init__(self, blocks: Sequence[Block], factor: float, low: float, high: float) -> None:
-        self._others = [box(block, low, factor) for block in blocks]
-        self._stars = [box(block, 1.0, factor * high) for block in blocks] if high > 1 else []
-        self._widest = int(np.argmax([block.p.sum() for block in blocks]))
-        self._least, self._most = 1 + np.log(low) / 2, 1 + np.log(factor) + np.log(high)
-        self._centre, self._width = (self._least + self._most) / 2, self._most - self._least
-
-    def look(self, prices: Array) -> _Look:
-        """Bound what columns are worth: one vertex exactly, the others through multipliers."""
-        near = self._centre + self._width * np.linspace(-0.5, 0.5, _NEAR)
-        at = np.unique(np.concatenate([np.linspace(self._least, self._most, _FAR), near]))
-        tops = [one.tops(row, at) for one, row in zip(self._others, prices, strict=True)]
-        bounds = np.array([top.bound for top in tops])
-        beside = bounds.sum(axis=0) - bounds
-        others = [np.unique(top.T.round(12), axis=0) for top in tops]
-        if self._stars:
-            guests = [
-                star.guest(row, at, rest)
-                for star, row, rest in zip(self._stars, prices, beside, strict=True)
-            ]
-        else:
-            s = self._widest
-            guests = [self._others[s].guest(prices[s], at, beside[s])]
-            others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
-        worth = np.array([guest.worth for guest in guests])
-        self._aim(at, guests[int(worth.argmax())].multiplier)
-        return _Look(worth, others, [guest.T for guest in guests] if self._stars else [])
-
-    def _aim(self, at: Array, best: float) -> None:
-        """Look more closely, the next time, where the best multiplier was."""
-        is_near = abs(best - self._centre) < self._width / 2
-        step = float(np.diff(at).max())
-        self._centre = best
-        self._width = max(self._width / 3, _NARROW) if is_near else 2 * step
 
 
 class Relaxed:
@@ -100,77 +48,109 @@ class Relaxed:
         self._p_su, self._blocks, self._factor = p_su, blocks, factor
         # columns are linear in τ between changes of pattern; without any, the two ends suffice
         self._bends = distinct and any(block.c > 0 and block.m.any() for block in blocks)
-        inner = _INNER if self._bends else 0
-        self._taus = np.exp(np.linspace(0, np.log(factor), inner + 2)) if distinct else np.ones(1)
-        self._ranges = [_Range(blocks, factor, tau, tau) for tau in self._taus]
+        parts = (_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,)
+        self._nodes = [self._node(factor**part) for part in parts]
         self._centre, self._bound, self._step = np.zeros_like(p_su), np.inf, _SHORT
+        self._certified = np.inf  # the bound for every τ
+
+    def _node(self, tau: float) -> Range:
+        return Range(self._blocks, self._factor, tau, tau)
 
     def solved(self, master: Master, deadline: float, progress: Progress) -> tuple[Optimum, float]:
         """Fill the master programme with good columns; its optimum, and what nothing can exceed."""
         started = time.monotonic()
-        enough = started + _SEARCH * (deadline - started)
+        mixed, searched = (started + part * (deadline - started) for part in (_MIX, _SEARCH))
         optimum = master.solved()
         try:
-            self._mix(master, enough, progress)
-            optimum = master.solved()
-            optimum = self._improve(master, optimum, enough, progress)
-            self._certify(deadline)
+            optimum = self._mix(master, mixed, progress)
+            while True:
+                optimum = self._improve(master, optimum, searched, progress)
+                found = self._certify(optimum.value, deadline)
+                progress(optimum.value, self._certified)
+                if not found or time.monotonic() > searched:
+                    break
+                for node, columns in found:
+                    self._nodes.append(node)
+                    master.add(columns)
+                optimum = master.solved()
         except KeyboardInterrupt:
-            if self._bends:
-                self._bound = np.inf  # between the τ's that were looked at it is not known
-        return optimum, self._bound
+            optimum = master.solved()
+        return optimum, self._certified
 
-    def _mix(self, master: Master, deadline: float, progress: Progress) -> None:
+    def _mix(self, master: Master, deadline: float, progress: Progress) -> Optimum:
         """Solve the relaxed programme, and hand over what its mixtures can be joined to."""
         mixture = Mixture(self._p_su, master.is_bound, np.log(self._factor))
         mixture.add_columns(master.columns)
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
                 mixture.add_vertices(s, level * _flat(block))
-        mixed, step = mixture.solved(), 0
-        try:
-            while time.monotonic() < deadline and not self._is_closed(mixed.value):
-                is_near = self._bound <= _NEAR_BY * mixed.value
-                prices, seen = self._looked(mixed.prices, stars=is_near or step % 4 == 0)
-                step += 1
-                new = sum(mixture.add_vertices(s, T) for s, T in enumerate(seen[0].others))
-                for one in seen[1:]:
-                    columns = _products(one, prices, self._p_su)
-                    new += len(columns)
-                    mixture.add_columns(columns)
-                    master.add(columns)
-                if not new and not self._lengthen():
-                    break
-                mixed = mixture.solved()
-                progress(mixed.value, self._bound)
-        finally:
-            if all(len(weights) for weights, _ in mixed.parts):
-                master.add(joined(mixed.parts, self._p_su))
+        mixed, step, optimum = mixture.solved(), 0, master.solved()
+        while time.monotonic() < deadline and not self._is_closed(mixed.value):
+            is_near = self._bound <= _NEAR_BY * mixed.value
+            nodes = self._nodes if is_near or step % 4 == 0 else self._nodes[:1]
+            prices, seen = self._looked(mixed.prices, nodes)
+            step += 1
+            new = sum(mixture.add_vertices(s, T) for s, T in enumerate(seen[0].others))
+            for one in seen[1:]:
+                columns = products(one, prices, self._p_su, _WORTH_IT)
+                new += len(columns)
+                mixture.add_columns(columns)
+                master.add(columns)
+            if not new and not self._lengthen():
+                break
+            mixed = mixture.solved()
+            progress(mixed.value, self._bound)
+        if all(len(weights) for weights, _ in mixed.parts):
+            master.add(joined(mixed.parts, self._p_su))
+        return master.solved()
 
     def _improve(
         self, master: Master, optimum: Optimum, deadline: float, progress: Progress
     ) -> Optimum:
         """Whole columns for the prices of the master programme itself."""
         while time.monotonic() < deadline and not self._is_closed(optimum.value):
-            prices, seen = self._looked(master.prices(optimum), stars=True)
-            columns = [_products(one, prices, self._p_su) for one in seen]
-            if not any(map(len, columns)) and not self._lengthen():
+            new = self._priced(master.prices(optimum), optimum.value)
+            if new is None:
+                progress(optimum.value, self._bound)
+                continue
+            if not len(new) and not self._lengthen():
                 break
-            for some in columns:
-                master.add(some)
+            master.add(new)
             optimum = master.solved()
             progress(optimum.value, self._bound)
         return optimum
 
+    def _priced(self, prices: Array, value: float) -> Array | None:
+        """Columns from the first τ that has any above a target; None where the bound improves."""
+        gap = self._bound - value
+        target = max(0.5 * self._step * gap, 0.5 * _CLOSE * value)
+        prices = self._centre + self._step * (prices - self._centre)
+        worst = target
+        for node in self._nodes:
+            seen = node.look(prices)
+            columns = products(seen, prices, self._p_su, target)
+            if len(columns):
+                return columns
+            for star in np.flatnonzero(seen.worth > target):
+                settled = node.settled(prices, int(star), target)
+                if settled is not None and len(settled.columns):
+                    return settled.columns
+                worst = max(worst, min(seen.worth[star], settled.bound if settled else np.inf))
+        if prices.sum() + worst < self._bound:
+            self._bound = float(prices.sum() + worst)
+            self._centre = prices + worst * self._p_su
+            return None
+        return np.zeros((0, *prices.shape))
+
     def _is_closed(self, value: float) -> bool:
         return self._bound - value <= _CLOSE * value
 
-    def _looked(self, prices: Array, *, stars: bool) -> tuple[Array, list[_Look]]:
-        """Look at every τ part of the way from the prices of the best bound so far to these."""
+    def _looked(self, prices: Array, nodes: list[Range]) -> tuple[Array, list[Look]]:
+        """Look at some τ's part of the way from the centre to these prices."""
         prices = self._centre + self._step * (prices - self._centre)
-        seen = [one.look(prices) for one in (self._ranges if stars else self._ranges[:1])]
+        seen = [one.look(prices) for one in nodes]
         worth = max(float(one.worth.max()) for one in seen)
-        if stars and prices.sum() + worth < self._bound:
+        if len(nodes) == len(self._nodes) and prices.sum() + worth < self._bound:
             self._bound = float(prices.sum() + worth)
             self._centre = prices + worth * self._p_su
             self._step = min(_LONGEST, 1.5 * self._step)
@@ -183,26 +163,45 @@ class Relaxed:
         longer, self._step = self._step < 1, min(1.0, 3 * self._step)
         return longer
 
-    def _certify(self, deadline: float) -> None:
-        """Make the bound hold for every τ, halving ranges of it that matter while there is time."""
+    def _certify(self, value: float, deadline: float) -> list[tuple[Range, Array]]:
+        """Make the bound hold for every τ, or find τ's with columns that are worth having."""
         if not self._bends or not np.isfinite(self._bound):
-            return
-        def entry(low: float, high: float) -> tuple[float, float, float]:
-            one = _Range(self._blocks, self._factor, low, high)
-            worth = np.minimum.reduce([one.look(self._centre).worth for _ in range(_LOOKS)])
-            return -float(worth.max()), low, high
+            self._certified = self._bound
+            return []
+        prices, target = self._centre, _CLOSE * value
 
-        heap = [entry(*ends) for ends in zip(self._taus[:-1], self._taus[1:], strict=True)]
+        def entry(low: float, high: float, aim: float | None) -> tuple[float, float, float, float]:
+            one = Range(self._blocks, self._factor, low, high)
+            if aim is not None:
+                one.aim = aim
+            worth = one.look(prices).worth
+            if worth.max() > target:
+                worth = np.minimum(worth, one.chord(prices))
+            if worth.max() > target:
+                worth = one.proven(prices, np.minimum(worth, one.look(prices).worth), target)
+            return -float(worth.max()), low, high, one.aim
+
+        taus = sorted(node.low for node in self._nodes)
+        heap = [entry(*ends, None) for ends in zip(taus[:-1], taus[1:], strict=True)]
         heapq.heapify(heap)
-        while -heap[0][0] > _CLOSE * self._bound and time.monotonic() < deadline:
-            _, low, high = heap[0]
+        found = []
+        while -heap[0][0] > target and time.monotonic() < deadline:
+            _, low, high, aim = heap[0]
             if high < low * (1 + _FINEST):
                 break
             heapq.heappop(heap)
             middle = float(np.sqrt(low * high))
-            heapq.heappush(heap, entry(low, middle))
-            heapq.heappush(heap, entry(middle, high))
-        self._bound += max(0.0, -heap[0][0])
+            node = self._node(middle)
+            columns = products(node.look(prices), prices, self._p_su, target)
+            if len(columns):
+                found.append((node, columns))
+            heapq.heappush(heap, entry(low, middle, aim))
+            heapq.heappush(heap, entry(middle, high, aim))
+            print("   cert", len(heap), "%.4f"%np.log(heap[0][1]), "%.4f"%np.log(heap[0][2]), -heap[0][0]/self._bound, len(found))
+            if len(found) >= 3:
+                break
+        self._certified = min(self._certified, self._bound + max(0.0, -heap[0][0]))
+        return found
 
 
 def _flat(block: Block) -> Array:
@@ -210,28 +209,3 @@ def _flat(block: Block) -> Array:
     if block.c > 0:
         return np.ones((1, block.n_u))
     return block.vertices(np.ones(1), np.ones(1))[0][0][: int((block.m > 0).sum())]
-
-
-def _products(seen: _Look, prices: Array, p_su: Array) -> Array:
-    """Whole columns from the vertices that were met, each with one s*."""
-    n_s, n_u = p_su.shape
-    lists = [*seen.others, *seen.stars]
-    owner = np.arange(len(lists)) % n_s
-    shape = len(lists), max(len(T) for T in lists)
-    T, gain, mass = np.zeros((*shape, n_u)), np.zeros(shape), np.ones(shape)
-    for i, vertices in enumerate(lists):
-        weights = vertices @ p_su[owner[i]]
-        order = np.argsort(weights)
-        n = order.size
-        T[i, :n], mass[i, :n] = vertices[order], weights[order]
-        gain[i, :n] = -entr(T[i, :n]) @ p_su[owner[i]] - T[i, :n] @ prices[owner[i]]
-    which = np.arange(n_s)[None]
-    if seen.stars:
-        which = np.tile(which, (n_s, 1))
-        np.fill_diagonal(which, np.arange(n_s, 2 * n_s))
-    last = np.array([len(vertices) for vertices in lists])[which] - 1
-    found = best_products(
-        Lists(gain, mass), Branches(which, np.zeros_like(which), last), target=_WORTH_IT
-    )
-    chosen = which[found.root[:_MOST_WHOLE]], found.choice[:_MOST_WHOLE]
-    return np.asarray(T[chosen] / mass[chosen].sum(axis=1)[:, None, None])

@@ -1,0 +1,202 @@
+"""Columns with one τ, or any τ between two, and every s*: what they are worth at given prices.
+
+Every column is divided by its τ here: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. Between two
+τ's the others lie below a chord (`changes`). For s* there are two bounds: its box is contained in
+[1/high, e^ε], where each of its vertices has a multiplier of its own, or it lies below a chord too,
+with one multiplier for all. Where masses differ so much that multipliers are loose, vertices that
+no multiplier rules out are few, and branch and bound finds the best of their products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.optimise.products import Branches, Lists, best_products
+from rldp.polyopt.blocks import Block
+from rldp.polyopt.boxes import Survivors, box, least_worth
+from rldp.polyopt.changes import Span, changes
+
+Array = NDArray[np.float64]
+
+_FAR, _NEAR = 7, 7  # multipliers: all over their range, and where the best was
+_BEYOND = np.array([1.0, 4.0])  # further multipliers, for prices that are far off
+_NARROW = 0.02
+_MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
+_PATIENCE = 3000  # branches of such a search
+_MOST_WHOLE = 40  # columns taken from one search
+
+
+class Look(NamedTuple):
+    """A bound on what columns are worth, for every s*, and the vertices that were met."""
+
+    worth: Array
+    others: list[Array]
+    stars: list[Array]
+
+
+class Settled(NamedTuple):
+    """Whole columns, with Σ P̂ T = 1, that are worth more than the target, and a bound on all."""
+
+    columns: Array
+    best: float
+    bound: float
+
+
+class Range:
+    """Columns with low ≤ τ ≤ high; where both are 1 there is no s*."""
+
+    def __init__(self, blocks: Sequence[Block], factor: float, low: float, high: float) -> None:
+        """Take the blocks, e^ε, and the two τ's."""
+        self._blocks, self._factor, self.low, self.high = blocks, factor, low, high
+        self._ends = [
+            [box(block, 1.0, factor / tau) for block in blocks] for tau in sorted({low, high})
+        ]
+        self._stars = [box(block, 1 / high, factor) for block in blocks] if high > 1 else []
+        self._p_su = np.array([block.p for block in blocks])
+        largest = float(self._p_su.sum(axis=1).max()) if self._stars else 0.0
+        self._widest = int(np.argmax(self._p_su.sum(axis=1)))
+        self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
+        self._most = 1 + np.log(factor)
+        self.aim = (self._least + self._most) / 2
+        self._width = self._most - self._least
+        self._at, self._tops, self._beside = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
+
+    def look(self, prices: Array) -> Look:
+        """Bound what columns are worth: one vertex exactly, the others through multipliers."""
+        near = self.aim + self._width * np.linspace(-0.5, 0.5, _NEAR)
+        far = np.linspace(self._least, self._most, _FAR)
+        at = np.unique(np.concatenate([near, far, self._most + _BEYOND]))
+        others, tops = self._offers(prices, at)
+        excess = self._excess(prices, at, tops, is_star=False)
+        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
+        beside += excess.sum(axis=0) - excess
+        self._at, self._tops, self._beside = at, tops, beside
+        if self._stars:
+            guests = [
+                star.guest(row, at, rest)
+                for star, row, rest in zip(self._stars, prices, beside, strict=True)
+            ]
+        else:
+            s = self._widest
+            guests = [self._ends[0][s].guest(prices[s], at, beside[s])]
+            others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
+        worth = np.array([guest.worth for guest in guests])
+        self._aim(at, guests[int(worth.argmax())].multiplier)
+        return Look(worth, others, [guest.T for guest in guests] if self._stars else [])
+
+    def _offers(self, prices: Array, at: Array) -> tuple[list[Array], Array]:
+        """The others' best vertices at the lower τ, and what they offer at both."""
+        tops = [
+            [one.tops(row, at) for one, row in zip(end, prices, strict=True)] for end in self._ends
+        ]
+        met = [np.unique(top.T.round(12), axis=0) for top in tops[0]]
+        return met, np.array([[top.bound for top in end] for end in tops])
+
+    def _excess(self, prices: Array, at: Array, tops: Array, *, is_star: bool) -> Array:
+        if self.low == self.high:
+            return np.zeros(tops.shape[1:])
+        return np.array(
+            [
+                changes(block, self._factor, is_star=is_star).excess(
+                    row, at, Span(self.low, self.high, *tops[:, s])
+                )
+                for s, (block, row) in enumerate(zip(self._blocks, prices, strict=True))
+            ]
+        )
+
+    def _aim(self, at: Array, best: float) -> None:
+        """Look more closely, the next time, where the best multiplier was."""
+        is_near = abs(best - self.aim) < self._width / 2
+        step = float(np.diff(at[at <= self._most]).max(initial=_NARROW))
+        self.aim = best
+        self._width = max(self._width / 3, _NARROW) if is_near else 2 * step
+
+    def chord(self, prices: Array) -> Array:
+        """The bound of every s* with one multiplier for all, at those of the last look."""
+        at, factor = self._at, self._factor
+        stars = np.array(
+            [
+                [
+                    box(block, 1 / tau, factor).tops(row, at).bound
+                    for block, row in zip(self._blocks, prices, strict=True)
+                ]
+                for tau in (self.low, self.high)
+            ]
+        )
+        excess = self._excess(prices, at, self._tops, is_star=False)
+        own = self._excess(prices, at, stars, is_star=True)
+        sums = (self._tops.sum(axis=1, keepdims=True) - self._tops + stars).max(axis=0)
+        return least_worth(at, sums + excess.sum(axis=0) - excess + own)[0]
+
+    def settled(self, prices: Array, star: int, target: float) -> Settled | None:
+        """Search the products of what the last look at these prices left over, or give up.
+
+        The others have the widest of their boxes, that of the lower τ.
+        """
+        at, boxes, tops = self._at, list(self._ends[0]), self._tops[0].copy()
+        if self._stars:
+            boxes[star] = self._stars[star]
+            tops[star] = boxes[star].tops(prices[star], at).bound
+        rest = tops.sum(axis=0) - tops
+        left: list[Survivors] = []
+        for one, row, beside in zip(boxes, prices, rest, strict=True):
+            some = one.survivors(row, at, beside, target)
+            if some is None or some.mass.size > _MOST_SURVIVORS:
+                return None
+            left.append(some)
+        if not all(some.mass.size for some in left):
+            return Settled(np.zeros((0, *prices.shape)), target, target)
+        return _searched(left, target)
+
+
+    def proven(self, prices: Array, worth: Array, target: float) -> Array:
+        """These bounds on what columns are worth, each lowered by searches, down to the target."""
+        worth = worth.copy()
+        for star in np.argsort(-worth):
+            goal = target
+            while worth[star] > goal:
+                settled = self.settled(prices, int(star), goal)
+                if settled is None:
+                    return worth
+                worth[star] = min(worth[star], settled.bound)
+                if not len(settled.columns):
+                    break
+                goal = max(1.5 * goal, 1.1 * settled.best)
+        return worth
+
+
+def _searched(left: Sequence[Survivors], target: float) -> Settled:
+    """Products of one vertex from every list."""
+    n_s, shape = len(left), (len(left), max(some.mass.size for some in left))
+    T, gain, mass = np.zeros((*shape, left[0].T.shape[1])), np.zeros(shape), np.ones(shape)
+    for s, some in enumerate(left):
+        n = some.mass.size
+        T[s, :n], gain[s, :n], mass[s, :n] = some.T, some.gain, some.mass
+    own = np.arange(n_s)
+    last = np.array([[some.mass.size - 1 for some in left]])
+    roots = Branches(own[None], np.zeros_like(last), last)
+    found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
+    choice = found.choice[:_MOST_WHOLE]
+    columns = T[own, choice] / mass[own, choice].sum(axis=1)[:, None, None]
+    return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
+
+
+def products(seen: Look, prices: Array, p_su: Array, target: float) -> Array:
+    """Whole columns from vertices that were met, each with one s*, worth more than the target."""
+    found = []
+    for star in range(len(seen.stars)) if seen.stars else (-1,):
+        if seen.stars and seen.worth[star] <= target:
+            continue
+        lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
+        found.append(_searched([_priced(*one) for one in zip(lists, prices, p_su, strict=True)], target).columns)
+    return np.concatenate(found) if found else np.zeros((0, *p_su.shape))
+
+
+def _priced(T: Array, prices: Array, p: Array) -> Survivors:
+    T = T[np.argsort(T @ p)]
+    return Survivors(-entr(T) @ p - T @ prices, T @ p, T)
