@@ -23,12 +23,14 @@ from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
 
-_FAR, _NEAR = 7, 7  # multipliers: all over their range, and where the best was
+_FAR, _NEAR = 9, 5  # multipliers: all over their range, and where the best ones were
+_AIMS = 3  # s* of which the best multipliers are looked at closely
+_LOOKS = 3
 _BEYOND = np.array([1.0, 4.0])  # further multipliers, for prices that are far off
-_NARROW = 0.02
+_WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
 _PATIENCE = 3000  # branches of such a search
-_MOST_WHOLE = 40  # columns taken from one search
+_MOST_WHOLE = 60  # columns taken from one search
 
 
 class Look(NamedTuple):
@@ -62,15 +64,14 @@ class Range:
         self._widest = int(np.argmax(self._p_su.sum(axis=1)))
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
         self._most = 1 + np.log(factor)
-        self.aim = (self._least + self._most) / 2
-        self._width = self._most - self._least
+        self.aims, self._width = np.zeros(0), _WIDE
         self._at, self._tops, self._beside = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
 
     def look(self, prices: Array) -> Look:
         """Bound what columns are worth: one vertex exactly, the others through multipliers."""
-        near = self.aim + self._width * np.linspace(-0.5, 0.5, _NEAR)
+        near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
         far = np.linspace(self._least, self._most, _FAR)
-        at = np.unique(np.concatenate([near, far, self._most + _BEYOND]))
+        at = np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
         others, tops = self._offers(prices, at)
         excess = self._excess(prices, at, tops, is_star=False)
         beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
@@ -86,7 +87,8 @@ class Range:
             guests = [self._ends[0][s].guest(prices[s], at, beside[s])]
             others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
         worth = np.array([guest.worth for guest in guests])
-        self._aim(at, guests[int(worth.argmax())].multiplier)
+        best = np.array([guests[s].multiplier for s in np.argsort(-worth)[:_AIMS]])
+        self._aim(best)
         return Look(worth, others, [guest.T for guest in guests] if self._stars else [])
 
     def _offers(self, prices: Array, at: Array) -> tuple[list[Array], Array]:
@@ -109,12 +111,21 @@ class Range:
             ]
         )
 
-    def _aim(self, at: Array, best: float) -> None:
-        """Look more closely, the next time, where the best multiplier was."""
-        is_near = abs(best - self.aim) < self._width / 2
-        step = float(np.diff(at[at <= self._most]).max(initial=_NARROW))
-        self.aim = best
-        self._width = max(self._width / 3, _NARROW) if is_near else 2 * step
+    def _aim(self, best: Array) -> None:
+        """Look more closely, the next time, where the best multipliers were."""
+        is_near = self.aims.size and abs(best[0] - self.aims).min() < self._width / 2
+        self._width = max(self._width / 3, _NARROW) if is_near else _WIDE
+        self.aims = best
+
+    def bounds(self, prices: Array, target: float, aims: Array) -> Array:
+        """Bounds for every s*, from several looks, each closer, until they are below the target."""
+        self.aims = aims
+        worth = self.look(prices).worth
+        for _ in range(_LOOKS):
+            if worth.max() <= target:
+                return worth
+            worth = np.minimum(worth, self.look(prices).worth)
+        return np.minimum(worth, self.chord(prices))
 
     def chord(self, prices: Array) -> Array:
         """The bound of every s* with one multiplier for all, at those of the last look."""
@@ -170,8 +181,8 @@ class Range:
         return worth
 
 
-def _searched(left: Sequence[Survivors], target: float) -> Settled:
-    """Products of one vertex from every list."""
+def _searched(left: Sequence[Survivors], target: float, *, many: bool = False) -> Settled:
+    """Products of one vertex from every list; many: the best with each vertex, not of all only."""
     n_s, shape = len(left), (len(left), max(some.mass.size for some in left))
     T, gain, mass = np.zeros((*shape, left[0].T.shape[1])), np.zeros(shape), np.ones(shape)
     for s, some in enumerate(left):
@@ -179,22 +190,31 @@ def _searched(left: Sequence[Survivors], target: float) -> Settled:
         T[s, :n], gain[s, :n], mass[s, :n] = some.T, some.gain, some.mass
     own = np.arange(n_s)
     last = np.array([[some.mass.size - 1 for some in left]])
-    roots = Branches(own[None], np.zeros_like(last), last)
+    first = np.zeros_like(last)
+    if many:
+        rows = np.arange(1, 1 + (last + 1).sum())
+        at = np.concatenate([[s] * (n + 1) for s, n in enumerate(last[0])])
+        place = np.concatenate([np.arange(n + 1) for n in last[0]])
+        first, last = (np.repeat(side, rows.size + 1, axis=0) for side in (first, last))
+        first[rows, at] = last[rows, at] = place
+    roots = Branches(np.repeat(own[None], len(first), axis=0), first, last)
     found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
-    choice = found.choice[:_MOST_WHOLE]
+    _, which = np.unique(found.choice, axis=0, return_index=True)
+    choice = found.choice[np.sort(which)[:_MOST_WHOLE]]
     columns = T[own, choice] / mass[own, choice].sum(axis=1)[:, None, None]
     return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
 
 
-def products(seen: Look, prices: Array, p_su: Array, target: float) -> Array:
+def products(
+    seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False
+) -> Array:
     """Whole columns from vertices that were met, each with one s*, worth more than the target."""
-    found = []
-    for star in range(len(seen.stars)) if seen.stars else (-1,):
-        if seen.stars and seen.worth[star] <= target:
-            continue
+    found = [np.zeros((0, *p_su.shape))]
+    for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
-        found.append(_searched([_priced(*one) for one in zip(lists, prices, p_su, strict=True)], target).columns)
-    return np.concatenate(found) if found else np.zeros((0, *p_su.shape))
+        left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
+        found.append(_searched(left, target, many=many).columns)
+    return np.concatenate(found)
 
 
 def _priced(T: Array, prices: Array, p: Array) -> Survivors:

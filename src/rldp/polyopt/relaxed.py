@@ -30,11 +30,14 @@ from rldp.polyopt.ranges import Look, Range, products
 Array = NDArray[np.float64]
 
 _FIRST = (0.0, 0.12, 1.0)  # log τ / ε from which columns are taken at first
+_APART = 0.02  # τ's between which there may be another
+_LOOKS = 3  # at a τ that is looked at once, each closer
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
 _NEAR_BY = 1.3  # a bound this many times the value makes every τ worth a look in every round
 _SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
-_MIX, _SEARCH = 0.5, 0.75  # of the time; the rest proves the bound
+_MIX, _SEARCH = 0.5, 0.6  # of the time; the rest proves the bound
+_POOLED = 30  # rounds with vertices that are known already
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
 
@@ -84,8 +87,14 @@ class Relaxed:
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
                 mixture.add_vertices(s, level * _flat(block))
-        mixed, step, optimum = mixture.solved(), 0, master.solved()
-        while time.monotonic() < deadline and not self._is_closed(mixed.value):
+        mixed, step, is_stuck = mixture.solved(), 0, False
+        while time.monotonic() < deadline:
+            if is_stuck or self._is_closed(mixed.value):
+                columns = self._scanned(mixed.value)
+                if not len(columns):
+                    break
+                mixture.add_columns(columns)
+                master.add(columns)
             is_near = self._bound <= _NEAR_BY * mixed.value
             nodes = self._nodes if is_near or step % 4 == 0 else self._nodes[:1]
             prices, seen = self._looked(mixed.prices, nodes)
@@ -96,19 +105,55 @@ class Relaxed:
                 new += len(columns)
                 mixture.add_columns(columns)
                 master.add(columns)
-            if not new and not self._lengthen():
-                break
+            is_stuck = not new and not self._lengthen()
             mixed = mixture.solved()
             progress(mixed.value, self._bound)
         if all(len(weights) for weights, _ in mixed.parts):
             master.add(joined(mixed.parts, self._p_su))
+        self._pool = [T.round(12) for _, T in mixed.parts]
+        import pickle,os
+        if os.environ.get("DUMP"): pickle.dump((self._p_su,np.array([b.m for b in self._blocks]),np.log(self._factor),self._centre,self._bound,mixed.value,1.0),open(os.environ["DUMP"],"wb"))
         return master.solved()
+
+    def _scanned(self, value: float) -> Array:
+        """Columns from τ's halfway between two others, which are added where there are any."""
+        taus = sorted(node.low for node in self._nodes)
+        found = [np.zeros((0, *self._p_su.shape))]
+        worst = 0.0
+        for low, high in zip(taus[:-1], taus[1:], strict=True):
+            if not self._bends or high < low * (1 + _APART):
+                continue
+            node = self._node(float(np.sqrt(low * high)))
+            seen = [node.look(self._centre) for _ in range(_LOOKS)][-1]
+            columns = products(seen, self._centre, self._p_su, _CLOSE * value)
+            if len(columns):
+                self._nodes.append(node)
+                found.append(columns)
+                worst = max(worst, float(seen.worth.max()))
+        self._bound += worst
+        self._centre = self._centre + worst * self._p_su
+        print("scan", [round(float(np.log(x.low)),3) for x in self._nodes], worst, self._bound)
+        return np.concatenate(found)
+
+    def _pooled(self, master: Master, optimum: Optimum, deadline: float) -> Optimum:
+        """The best products of the vertices that are known already."""
+        target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
+        seen = Look(np.zeros(0), self._pool, [])
+        for _ in range(_POOLED):
+            new = products(seen, master.prices(optimum), self._p_su, target, many=True)
+            if not len(new) or time.monotonic() > deadline:
+                break
+            master.add(new)
+            optimum = master.solved()
+        print("pooled", _, optimum.value, [len(x) for x in self._pool], time.monotonic())
+        return optimum
 
     def _improve(
         self, master: Master, optimum: Optimum, deadline: float, progress: Progress
     ) -> Optimum:
         """Whole columns for the prices of the master programme itself."""
         while time.monotonic() < deadline and not self._is_closed(optimum.value):
+            optimum = self._pooled(master, optimum, deadline)
             new = self._priced(master.prices(optimum), optimum.value)
             if new is None:
                 progress(optimum.value, self._bound)
@@ -129,6 +174,11 @@ class Relaxed:
         for node in self._nodes:
             seen = node.look(prices)
             columns = products(seen, prices, self._p_su, target)
+            if node is self._nodes[0]:
+                self._pool = [
+                    np.unique(np.concatenate(pair), axis=0)
+                    for pair in zip(self._pool, seen.others, strict=True)
+                ]
             if len(columns):
                 return columns
             for star in np.flatnonzero(seen.worth > target):
@@ -170,23 +220,19 @@ class Relaxed:
             return []
         prices, target = self._centre, _CLOSE * value
 
-        def entry(low: float, high: float, aim: float | None) -> tuple[float, float, float, float]:
+        def entry(low: float, high: float, aims: Array) -> tuple[float, float, float, Array]:
             one = Range(self._blocks, self._factor, low, high)
-            if aim is not None:
-                one.aim = aim
-            worth = one.look(prices).worth
+            worth = one.bounds(prices, target, aims)
             if worth.max() > target:
-                worth = np.minimum(worth, one.chord(prices))
-            if worth.max() > target:
-                worth = one.proven(prices, np.minimum(worth, one.look(prices).worth), target)
-            return -float(worth.max()), low, high, one.aim
+                worth = one.proven(prices, worth, target)
+            return -float(worth.max()), low, high, one.aims
 
         taus = sorted(node.low for node in self._nodes)
-        heap = [entry(*ends, None) for ends in zip(taus[:-1], taus[1:], strict=True)]
+        heap = [entry(*ends, np.zeros(0)) for ends in zip(taus[:-1], taus[1:], strict=True)]
         heapq.heapify(heap)
         found = []
         while -heap[0][0] > target and time.monotonic() < deadline:
-            _, low, high, aim = heap[0]
+            _, low, high, aims = heap[0]
             if high < low * (1 + _FINEST):
                 break
             heapq.heappop(heap)
@@ -195,9 +241,9 @@ class Relaxed:
             columns = products(node.look(prices), prices, self._p_su, target)
             if len(columns):
                 found.append((node, columns))
-            heapq.heappush(heap, entry(low, middle, aim))
-            heapq.heappush(heap, entry(middle, high, aim))
-            print("   cert", len(heap), "%.4f"%np.log(heap[0][1]), "%.4f"%np.log(heap[0][2]), -heap[0][0]/self._bound, len(found))
+            heapq.heappush(heap, entry(low, middle, aims))
+            heapq.heappush(heap, entry(middle, high, aims))
+            print("   cert", time.monotonic(), len(heap), "%.4f"%np.log(heap[0][1]), "%.4f"%np.log(heap[0][2]), -heap[0][0]/self._bound, len(found))
             if len(found) >= 3:
                 break
         self._certified = min(self._certified, self._bound + max(0.0, -heap[0][0]))
