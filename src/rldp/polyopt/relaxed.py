@@ -54,7 +54,20 @@ class Relaxed:
         parts = (_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,)
         self._nodes = [self._node(factor**part) for part in parts]
         self._centre, self._bound, self._step = np.zeros_like(p_su), np.inf, _SHORT
+        # a cell that never occurs and has P^min = 0 may release what any other of its S value does
+        never = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
+        self._twin = np.where(never, never.argmin(axis=1)[:, None], np.arange(p_su.shape[1]))
         self._certified = np.inf  # the bound for every τ
+
+    def _twinned(self, columns: Array) -> Array:
+        """Columns in which cells that never occur release what their twins do."""
+        return np.take_along_axis(columns, self._twin[None], axis=2)
+
+    def _prices(self, master: Master, optimum: Optimum) -> Array:
+        """The prices of the programme, with those of cells that never occur at their twins."""
+        prices = np.zeros_like(self._p_su)
+        np.add.at(prices, (np.arange(len(prices))[:, None], self._twin), master.prices(optimum))
+        return prices
 
     def _node(self, tau: float) -> Range:
         return Range(self._blocks, self._factor, tau, tau)
@@ -74,7 +87,7 @@ class Relaxed:
                     break
                 for node, columns in found:
                     self._nodes.append(node)
-                    master.add(columns)
+                    master.add(self._twinned(columns))
                 optimum = master.solved()
         except KeyboardInterrupt:
             optimum = master.solved()
@@ -82,19 +95,25 @@ class Relaxed:
 
     def _mix(self, master: Master, deadline: float, progress: Progress) -> Optimum:
         """Solve the relaxed programme, and hand over what its mixtures can be joined to."""
-        mixture = Mixture(self._p_su, master.is_bound, np.log(self._factor))
-        mixture.add_columns(master.columns)
+        self._looked(self._centre, self._nodes)
+        is_bound = master.is_bound & (self._twin == np.arange(self._p_su.shape[1]))
+        mixture = Mixture(self._p_su, is_bound, np.log(self._factor))
+        mixture.add_columns(self._twinned(master.columns))
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
                 mixture.add_vertices(s, level * _flat(block))
         mixed, step, is_stuck = mixture.solved(), 0, False
         while time.monotonic() < deadline:
             if is_stuck or self._is_closed(mixed.value):
+                print("release",mixed.held.sum(), time.monotonic())
+                if mixture.release(mixed):
+                    mixed, is_stuck = mixture.solved(), False
+                    continue
                 columns = self._scanned(mixed.value)
                 if not len(columns):
                     break
                 mixture.add_columns(columns)
-                master.add(columns)
+                master.add(self._twinned(columns))
             is_near = self._bound <= _NEAR_BY * mixed.value
             nodes = self._nodes if is_near or step % 4 == 0 else self._nodes[:1]
             prices, seen = self._looked(mixed.prices, nodes)
@@ -104,12 +123,12 @@ class Relaxed:
                 columns = products(one, prices, self._p_su, _WORTH_IT)
                 new += len(columns)
                 mixture.add_columns(columns)
-                master.add(columns)
+                master.add(self._twinned(columns))
             is_stuck = not new and not self._lengthen()
             mixed = mixture.solved()
             progress(mixed.value, self._bound)
         if all(len(weights) for weights, _ in mixed.parts):
-            master.add(joined(mixed.parts, self._p_su))
+            master.add(self._twinned(joined(mixed.parts, self._p_su)))
         self._pool = [T.round(12) for _, T in mixed.parts]
         import pickle,os
         if os.environ.get("DUMP"): pickle.dump((self._p_su,np.array([b.m for b in self._blocks]),np.log(self._factor),self._centre,self._bound,mixed.value,1.0),open(os.environ["DUMP"],"wb"))
@@ -140,10 +159,10 @@ class Relaxed:
         target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
         seen = Look(np.zeros(0), self._pool, [])
         for _ in range(_POOLED):
-            new = products(seen, master.prices(optimum), self._p_su, target, many=True)
+            new = products(seen, self._prices(master, optimum), self._p_su, target, many=True)
             if not len(new) or time.monotonic() > deadline:
                 break
-            master.add(new)
+            master.add(self._twinned(new))
             optimum = master.solved()
         print("pooled", _, optimum.value, [len(x) for x in self._pool], time.monotonic())
         return optimum
@@ -154,13 +173,13 @@ class Relaxed:
         """Whole columns for the prices of the master programme itself."""
         while time.monotonic() < deadline and not self._is_closed(optimum.value):
             optimum = self._pooled(master, optimum, deadline)
-            new = self._priced(master.prices(optimum), optimum.value)
+            new = self._priced(self._prices(master, optimum), optimum.value)
             if new is None:
                 progress(optimum.value, self._bound)
                 continue
             if not len(new) and not self._lengthen():
                 break
-            master.add(new)
+            master.add(self._twinned(new))
             optimum = master.solved()
             progress(optimum.value, self._bound)
         return optimum
