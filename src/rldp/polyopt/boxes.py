@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block, subset_sums
-from rldp.polyopt.knapsack import box_knapsack
+from rldp.polyopt.knapsack import box_knapsack, large_cells
 
 Array = NDArray[np.float64]
 
@@ -53,6 +53,10 @@ class Box(ABC):
         tops = self.tops(prices, multipliers)
         worth, at = least_worth(multipliers, tops.bound + others)
         return Guest(float(worth), float(at), tops.T)
+
+    @abstractmethod
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        """Good vertices that differ: for each cell some where it is high and some where it is low."""
 
     def survivors(
         self, prices: Array, multipliers: Array, others: Array, target: float
@@ -105,6 +109,9 @@ class _ListBox(Box):
         best = worth.argmax(axis=1)
         return Tops(worth.max(axis=1), self._T[best])
 
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        return self._T
+
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._T @ prices
         sums = gain[:, None] - multipliers * self._mass[:, None] + others
@@ -146,6 +153,18 @@ class _SubsetBox(Box):
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
         best = np.array([(gain - x * self._mass).argmax() for x in multipliers])
         return Tops(gain[best] - multipliers * self._mass[best], self._vertices(best))
+
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        gain = self._constant - self._sum(prices, self._high, self._low, self._single)
+        worth = (gain - multiplier * self._mass)[: len(self._block.subsets)]
+        best = []
+        for u in range(self._block.n_u):
+            # cell u is bit u of a subset's place
+            halves = worth.reshape(-1, 2, 2**u)
+            for bit in (0, 1):
+                high, low = divmod(int(halves[:, bit].argmax()), 2**u)
+                best.append((2 * high + bit) * 2**u + low)
+        return self._vertices(np.unique(best))
 
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
@@ -196,14 +215,51 @@ class _KnapsackBox(Box):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         bounds = self._knapsack.bounds(prices, multipliers)
         a = prices + multipliers[:, None] * self._block.p
-        T = [self._rounded(orders, row) for orders, row in zip(bounds.orders, a, strict=True)]
-        return Tops(bounds.value, np.array(T))
+        best = bounds.value.argmax(axis=1)
+        T = [self._rounded(bounds.orders(i, k), a[i]) for i, k in enumerate(best)]
+        return Tops(bounds.value.max(axis=1), np.array(T))
 
-    def _rounded(self, orders: NDArray[np.intp], a: Array) -> Array:
-        """The best vertex whose subset fills up in one of these orders."""
+    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
+        bounds = self._knapsack.bounds(prices, multipliers)
+        worth, at = least_worth(multipliers, (bounds.value + others[:, None]).T)
+        T = []
+        for k in np.argsort(-worth)[:_GUESTS]:
+            nearest = int(abs(multipliers - at[k]).argmin())
+            T.append(self._rounded(bounds.orders(nearest, k), prices + at[k] * self._block.p))
+        best = worth.argmax()
+        return Guest(float(worth[best]), float(at[best]), np.unique(T, axis=0))
+
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        bounds = self._knapsack.bounds(prices, np.array([multiplier]))
+        orders = bounds.orders(0, int(bounds.value.argmax()))
+        a = prices + multiplier * self._block.p
+        moved = []
+        for u in range(self._block.n_u):
+            rest = orders[orders != u].reshape(2, -1)
+            cell = np.full((2, 1), u)
+            moved += [np.hstack([cell, rest]), np.hstack([rest, cell])]
+        # the first subset has no cell and the last one all of them
+        return np.unique([self._rounded(order, a, 1) for order in moved], axis=0)
+
+    def _rounded(self, orders: NDArray[np.intp], a: Array, spare: int = 0) -> Array:
+        """The best vertex whose subset fills up in one of these orders, without the extremes."""
         block = self._block
         rank = np.argsort(orders, axis=1)[:, None, :]
-        H = (rank < np.arange(block.n_u + 1)[None, :, None]).reshape(-1, block.n_u)
+        sizes = np.arange(spare, block.n_u + 1 - spare)
+        H = (rank < sizes[None, :, None]).reshape(-1, block.n_u)
         high, low = block.levels(H @ block.m, self._lo, self._hi)
-        T = np.where(H, high[:, None], low[:, None])
+        T = np.concatenate([np.where(H, high[:, None], low[:, None]), self._fractional(H)])
         return np.asarray(T[(-entr(T) @ block.p - T @ a).argmax()])
+
+    def _fractional(self, H: NDArray[np.bool_]) -> Array:
+        """Vertices of the third pattern from these subsets, each with every large cell."""
+        block = self._block
+        full = (self._hi - self._lo) / block.c
+        T = []
+        for f in large_cells(block):
+            without = H & (np.arange(block.n_u) != f)
+            single = (self._lo - full * (without @ block.m)) / block.m[f]
+            some = (single > 0) & (single < full)
+            T.append(full * without[some])
+            T[-1][:, f] = single[some]
+        return np.concatenate([np.zeros((0, block.n_u)), *T])

@@ -109,7 +109,7 @@ class _Bounded(Changes):
         tau = 1 / (factor - c * level) if self._is_star else factor / (1 + c * level)
         part = span.part(tau)
         chord = span.at_low[:, None] + (span.at_high - span.at_low)[:, None] * part
-        return np.maximum(knapsack.bounds(prices, multipliers, chord).value, 0.0)
+        return np.maximum(knapsack.bounds(prices, multipliers, chord).value.max(axis=1), 0.0)
 
     def _mass(self, tau: float) -> float:
         """m(H) of the subsets that change at this τ."""

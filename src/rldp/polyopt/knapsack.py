@@ -35,10 +35,15 @@ class Piece(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """For every multiplier a bound, and the cells in the order of subsets that come near it."""
+    """A bound for every multiplier and interval of μ, and the cells in the order they enter H."""
 
-    value: Array
-    orders: NDArray[np.intp]  # (multipliers, 2, n_u)
+    value: Array  # (multipliers, intervals)
+    order: NDArray[np.intp]  # (multipliers, steps, n_u)
+    ends: NDArray[np.intp]  # (intervals, 2): the steps on both sides
+
+    def orders(self, multiplier: int, interval: int) -> NDArray[np.intp]:
+        """The orders at both ends of an interval."""
+        return self.order[multiplier, self.ends[interval]]
 
 
 class Knapsack:
@@ -97,9 +102,7 @@ class Knapsack:
                 for b in (beta[:, left], beta[:, right] / self._scale)
             )
         )
-        best = value.argmax(axis=1)
-        ends = np.stack([left[best], right[best]], axis=1)
-        return Bounds(value.max(axis=1), order[np.arange(best.size)[:, None], ends])
+        return Bounds(value, order, np.stack([left, right], axis=1))
 
 
 def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
@@ -142,10 +145,15 @@ def change_knapsack(block: Block, masses: Array, level: Array) -> tuple[Knapsack
     return Knapsack(block, pieces, high, np.zeros_like(mu), np.zeros_like(mu)), high
 
 
+def large_cells(block: Block) -> NDArray[np.intp]:
+    """The cells with much of m."""
+    large = np.argsort(-block.m)[:_MOST_LARGE]
+    return np.asarray(large[block.m[large] > _LARGE])
+
+
 def _parts(block: Block) -> list[tuple[Flags, Flags, int]]:
     """All choices among the large cells, without and with one of them in the part of f."""
-    large = np.argsort(-block.m)[:_MOST_LARGE]
-    large = large[block.m[large] > _LARGE]
+    large = large_cells(block)
     parts = []
     for f in (-1, *large):
         for which in itertools.product((False, True), repeat=large.size):

@@ -89,7 +89,22 @@ class Range:
         worth = np.array([guest.worth for guest in guests])
         best = np.array([guests[s].multiplier for s in np.argsort(-worth)[:_AIMS]])
         self._aim(best)
-        return Look(worth, others, [guest.T for guest in guests] if self._stars else [])
+        stars = [
+            np.unique(
+                np.concatenate([guest.T, star.variants(row, guest.multiplier)]).round(12), axis=0
+            )
+            if guest.worth > 0
+            else guest.T
+            for guest, star, row in zip(guests, self._stars, prices, strict=False)
+        ]
+        return Look(worth, others, stars)
+
+    def variants(self, prices: Array) -> list[Array]:
+        """Further vertices of the others at the multiplier that was best in the last look."""
+        multiplier = float(self.aims[0])
+        return [
+            one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
+        ]
 
     def _offers(self, prices: Array, at: Array) -> tuple[list[Array], Array]:
         """The others' best vertices at the lower τ, and what they offer at both."""
@@ -181,8 +196,10 @@ class Range:
         return worth
 
 
-def _searched(left: Sequence[Survivors], target: float, *, many: bool = False) -> Settled:
-    """Products of one vertex from every list; many: the best with each vertex, not of all only."""
+def _searched(
+    left: Sequence[Survivors], target: float, each: Sequence[int] = ()
+) -> Settled:
+    """Products of one vertex from every list: the best of all, and with each vertex of some lists."""
     n_s, shape = len(left), (len(left), max(some.mass.size for some in left))
     T, gain, mass = np.zeros((*shape, left[0].T.shape[1])), np.zeros(shape), np.ones(shape)
     for s, some in enumerate(left):
@@ -191,12 +208,11 @@ def _searched(left: Sequence[Survivors], target: float, *, many: bool = False) -
     own = np.arange(n_s)
     last = np.array([[some.mass.size - 1 for some in left]])
     first = np.zeros_like(last)
-    if many:
-        rows = np.arange(1, 1 + (last + 1).sum())
-        at = np.concatenate([[s] * (n + 1) for s, n in enumerate(last[0])])
-        place = np.concatenate([np.arange(n + 1) for n in last[0]])
-        first, last = (np.repeat(side, rows.size + 1, axis=0) for side in (first, last))
-        first[rows, at] = last[rows, at] = place
+    for s in each:
+        n = left[s].mass.size
+        more_first, more_last = (np.repeat(side[:1], n, axis=0) for side in (first, last))
+        more_first[:, s] = more_last[:, s] = np.arange(n)
+        first, last = np.vstack([first, more_first]), np.vstack([last, more_last])
     roots = Branches(np.repeat(own[None], len(first), axis=0), first, last)
     found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
     _, which = np.unique(found.choice, axis=0, return_index=True)
@@ -213,7 +229,8 @@ def products(
     for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
-        found.append(_searched(left, target, many=many).columns)
+        each = range(len(lists)) if many else [star] if seen.stars else []
+        found.append(_searched(left, target, each).columns)
     return np.concatenate(found)
 
 

@@ -29,12 +29,11 @@ from rldp.polyopt.ranges import Look, Range, products
 
 Array = NDArray[np.float64]
 
-_FIRST = (0.0, 0.12, 1.0)  # log τ / ε from which columns are taken at first
+_FIRST = (0.0, 0.06, 0.2, 0.5, 0.8, 1.0)  # log τ / ε from which columns are taken at first
 _APART = 0.02  # τ's between which there may be another
 _LOOKS = 3  # at a τ that is looked at once, each closer
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
-_NEAR_BY = 1.3  # a bound this many times the value makes every τ worth a look in every round
 _SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
 _MIX, _SEARCH = 0.5, 0.6  # of the time; the rest proves the bound
 _POOLED = 30  # rounds with vertices that are known already
@@ -114,19 +113,26 @@ class Relaxed:
                     break
                 mixture.add_columns(columns)
                 master.add(self._twinned(columns))
-            is_near = self._bound <= _NEAR_BY * mixed.value
-            nodes = self._nodes if is_near or step % 4 == 0 else self._nodes[:1]
+            nodes = self._nodes
+            bound = self._bound
             prices, seen = self._looked(mixed.prices, nodes)
             step += 1
             new = sum(mixture.add_vertices(s, T) for s, T in enumerate(seen[0].others))
+            new += sum(
+                mixture.add_vertices(s, T) for s, T in enumerate(nodes[0].variants(prices))
+            )
             for one in seen[1:]:
                 columns = products(one, prices, self._p_su, _WORTH_IT)
                 new += len(columns)
                 mixture.add_columns(columns)
                 master.add(self._twinned(columns))
             is_stuck = not new and not self._lengthen()
-            mixed = mixture.solved()
+            gap = self._bound - mixed.value
+            before, mixed = mixed.value, mixture.solved()
+            if mixed.value - before < 0.01 * gap and self._bound == bound:
+                self._step = min(1.0, 1.5 * self._step)
             progress(mixed.value, self._bound)
+            if step%5==0: print(step,self._step,len(nodes),[float(x.worth.max()) for x in seen],prices.sum(), mixed.value, new)
         if all(len(weights) for weights, _ in mixed.parts):
             master.add(self._twinned(joined(mixed.parts, self._p_su)))
         self._pool = [T.round(12) for _, T in mixed.parts]
