@@ -48,11 +48,13 @@ class Box(ABC):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         """The best that the box has to offer."""
 
+    def offers(self, prices: Array, multipliers: Array) -> Array:
+        """The bounds alone."""
+        return self.tops(prices, multipliers).bound
+
+    @abstractmethod
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         """The best vertices beside blocks that offer `others` at each multiplier."""
-        tops = self.tops(prices, multipliers)
-        worth, at = least_worth(multipliers, tops.bound + others)
-        return Guest(float(worth), float(at), tops.T)
 
     @abstractmethod
     def variants(self, prices: Array, multiplier: float) -> Array:
@@ -218,6 +220,9 @@ class _KnapsackBox(Box):
         best = bounds.value.argmax(axis=1)
         T = [self._rounded(bounds.orders(i, k), a[i]) for i, k in enumerate(best)]
         return Tops(bounds.value.max(axis=1), np.array(T))
+
+    def offers(self, prices: Array, multipliers: Array) -> Array:
+        return np.asarray(self._knapsack.bounds(prices, multipliers).value.max(axis=1))
 
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         bounds = self._knapsack.bounds(prices, multipliers)

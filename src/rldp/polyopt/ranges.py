@@ -18,14 +18,14 @@ from scipy.special import entr
 
 from rldp.optimise.products import Branches, Lists, best_products
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import Survivors, box, least_worth
+from rldp.polyopt.boxes import Guest, Survivors, box, least_worth
 from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
 
 _FAR, _NEAR = 9, 5  # multipliers: all over their range, and where the best ones were
 _AIMS = 3  # s* of which the best multipliers are looked at closely
-_LOOKS = 3
+_LOOKS = 4  # at a range that is looked at once, each closer
 _BEYOND = np.array([1.0, 4.0])  # further multipliers, for prices that are far off
 _WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
@@ -65,30 +65,20 @@ class Range:
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
         self._most = 1 + np.log(factor)
         self.aims, self._width = np.zeros(0), _WIDE
-        self._at, self._tops, self._beside = np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
+        # of the last look: multipliers, what the others offer at both τ's, and their excess
+        self._at, self._tops, self._over = np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0))
 
     def look(self, prices: Array) -> Look:
-        """Bound what columns are worth: one vertex exactly, the others through multipliers."""
-        near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
-        far = np.linspace(self._least, self._most, _FAR)
-        at = np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
-        others, tops = self._offers(prices, at)
-        excess = self._excess(prices, at, tops, is_star=False)
-        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
-        beside += excess.sum(axis=0) - excess
-        self._at, self._tops, self._beside = at, tops, beside
-        if self._stars:
-            guests = [
-                star.guest(row, at, rest)
-                for star, row, rest in zip(self._stars, prices, beside, strict=True)
-            ]
-        else:
+        """Bound what columns are worth, and meet the vertices that come near the bounds."""
+        first = self._guests(prices, self._grid())
+        at = self._grid()
+        guests = self._guests(prices, at)
+        worth = [min(pair) for pair in zip(*([guest.worth for guest in some] for some in (first, guests)), strict=True)]
+        tops = [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
+        others = [np.unique(top.T.round(12), axis=0) for top in tops]
+        if not self._stars:
             s = self._widest
-            guests = [self._ends[0][s].guest(prices[s], at, beside[s])]
             others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
-        worth = np.array([guest.worth for guest in guests])
-        best = np.array([guests[s].multiplier for s in np.argsort(-worth)[:_AIMS]])
-        self._aim(best)
         stars = [
             np.unique(
                 np.concatenate([guest.T, star.variants(row, guest.multiplier)]).round(12), axis=0
@@ -97,7 +87,33 @@ class Range:
             else guest.T
             for guest, star, row in zip(guests, self._stars, prices, strict=False)
         ]
-        return Look(worth, others, stars)
+        return Look(np.array(worth), others, stars)
+
+    def _grid(self) -> Array:
+        near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
+        far = np.linspace(self._least, self._most, _FAR)
+        return np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
+
+    def _guests(self, prices: Array, at: Array) -> list[Guest]:
+        """One vertex exactly, that of s* if there is any, and the others through multipliers."""
+        tops = np.array(
+            [
+                [one.offers(row, at) for one, row in zip(end, prices, strict=True)]
+                for end in self._ends
+            ]
+        )
+        excess = self._excess(prices, at, tops, is_star=False)
+        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
+        beside += excess.sum(axis=0) - excess
+        self._at, self._tops, self._over = at, tops, excess
+        boxes = self._stars or [self._ends[0][self._widest]]
+        rows = range(len(prices)) if self._stars else [self._widest]
+        guests = [
+            one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)
+        ]
+        worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
+        self._aim(np.array([guest.multiplier for guest in worst]))
+        return guests
 
     def variants(self, prices: Array) -> list[Array]:
         """Further vertices of the others at the multiplier that was best in the last look."""
@@ -105,14 +121,6 @@ class Range:
         return [
             one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
         ]
-
-    def _offers(self, prices: Array, at: Array) -> tuple[list[Array], Array]:
-        """The others' best vertices at the lower τ, and what they offer at both."""
-        tops = [
-            [one.tops(row, at) for one, row in zip(end, prices, strict=True)] for end in self._ends
-        ]
-        met = [np.unique(top.T.round(12), axis=0) for top in tops[0]]
-        return met, np.array([[top.bound for top in end] for end in tops])
 
     def _excess(self, prices: Array, at: Array, tops: Array, *, is_star: bool) -> Array:
         if self.low == self.high:
@@ -132,29 +140,28 @@ class Range:
         self._width = max(self._width / 3, _NARROW) if is_near else _WIDE
         self.aims = best
 
-    def bounds(self, prices: Array, target: float, aims: Array) -> Array:
+    def bounds(self, prices: Array, target: float) -> Array:
         """Bounds for every s*, from several looks, each closer, until they are below the target."""
-        self.aims = aims
-        worth = self.look(prices).worth
+        worth = np.full(len(self._stars) or 1, np.inf)
         for _ in range(_LOOKS):
+            guests = self._guests(prices, self._grid())
+            worth = np.minimum(worth, [guest.worth for guest in guests])
             if worth.max() <= target:
                 return worth
-            worth = np.minimum(worth, self.look(prices).worth)
-        return np.minimum(worth, self.chord(prices))
+        return np.minimum(worth, self._chord(prices)) if self.low < self.high else worth
 
-    def chord(self, prices: Array) -> Array:
+    def _chord(self, prices: Array) -> Array:
         """The bound of every s* with one multiplier for all, at those of the last look."""
-        at, factor = self._at, self._factor
+        at, excess = self._at, self._over
         stars = np.array(
             [
                 [
-                    box(block, 1 / tau, factor).tops(row, at).bound
+                    box(block, 1 / tau, self._factor).offers(row, at)
                     for block, row in zip(self._blocks, prices, strict=True)
                 ]
                 for tau in (self.low, self.high)
             ]
         )
-        excess = self._excess(prices, at, self._tops, is_star=False)
         own = self._excess(prices, at, stars, is_star=True)
         sums = (self._tops.sum(axis=1, keepdims=True) - self._tops + stars).max(axis=0)
         return least_worth(at, sums + excess.sum(axis=0) - excess + own)[0]
@@ -167,7 +174,7 @@ class Range:
         at, boxes, tops = self._at, list(self._ends[0]), self._tops[0].copy()
         if self._stars:
             boxes[star] = self._stars[star]
-            tops[star] = boxes[star].tops(prices[star], at).bound
+            tops[star] = boxes[star].offers(prices[star], at)
         rest = tops.sum(axis=0) - tops
         left: list[Survivors] = []
         for one, row, beside in zip(boxes, prices, rest, strict=True):
