@@ -90,17 +90,16 @@ class Knapsack:
 
         def relaxed(at: NDArray[np.intp], multiplier: Array) -> Array:
             over = gain[:, at] - multiplier[..., None] * block.m
-            over = np.where(self._is_in[at] | (over > 0), over, 0.0)
-            over[:, self._is_out[at]] = 0.0
-            value = (F_low[:, at] + over).sum(axis=2) + multiplier * mu[at]
+            over *= self._is_in[at] | ((over > 0) & ~self._is_out[at])
+            value = over.sum(axis=2) + low[:, at] + multiplier * mu[at]
             return np.asarray(value - offsets[:, at])
 
+        low = F_low.sum(axis=2)
         left, right = self._left, self._right
+        own = relaxed(np.arange(mu.size), beta)
         value = np.minimum(
-            *(
-                np.maximum(relaxed(left, b), relaxed(right, b * self._scale))
-                for b in (beta[:, left], beta[:, right] / self._scale)
-            )
+            np.maximum(own[:, left], relaxed(right, beta[:, left] * self._scale)),
+            np.maximum(own[:, right], relaxed(left, beta[:, right] / self._scale)),
         )
         return Bounds(value, order, np.stack([left, right], axis=1))
 

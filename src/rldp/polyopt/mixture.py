@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t)
 _TANGENTS = 24
-_POLISH = 3  # further tangents at the optimum itself
+_POLISH = 1  # further tangents at the optimum itself
 _NEGLIGIBLE = 1e-12
 _HELD = 1e-9
 

@@ -18,13 +18,13 @@ from scipy.special import entr
 
 from rldp.optimise.products import Branches, Lists, best_products
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import Guest, Survivors, box, least_worth
+from rldp.polyopt.boxes import Guest, Survivors, Tops, box, least_worth
 from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
 
-_FAR, _NEAR = 9, 5  # multipliers: all over their range, and where the best ones were
-_AIMS = 3  # s* of which the best multipliers are looked at closely
+_FAR, _NEAR = 6, 5  # multipliers: all over their range, and where the best ones were
+_AIMS = 2  # s* of which the best multipliers are looked at closely
 _LOOKS = 4  # at a range that is looked at once, each closer
 _BEYOND = np.array([1.0, 4.0])  # further multipliers, for prices that are far off
 _WIDE, _NARROW = 0.4, 0.02
@@ -65,43 +65,43 @@ class Range:
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
         self._most = 1 + np.log(factor)
         self.aims, self._width = np.zeros(0), _WIDE
+        self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
         # of the last look: multipliers, what the others offer at both τ's, and their excess
         self._at, self._tops, self._over = np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0))
 
     def look(self, prices: Array) -> Look:
         """Bound what columns are worth, and meet the vertices that come near the bounds."""
-        first = self._guests(prices, self._grid())
-        at = self._grid()
-        guests = self._guests(prices, at)
-        worth = [min(pair) for pair in zip(*([guest.worth for guest in some] for some in (first, guests)), strict=True)]
-        tops = [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
-        others = [np.unique(top.T.round(12), axis=0) for top in tops]
+        self._guests(prices)
+        guests = self._guests(prices, met := [])
+        others = [np.unique(top.T.round(12), axis=0) for top in met]
         if not self._stars:
             s = self._widest
             others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
         stars = [
-            np.unique(
-                np.concatenate([guest.T, star.variants(row, guest.multiplier)]).round(12), axis=0
-            )
+            np.concatenate([guest.T, star.variants(row, guest.multiplier)])
             if guest.worth > 0
             else guest.T
             for guest, star, row in zip(guests, self._stars, prices, strict=False)
         ]
-        return Look(np.array(worth), others, stars)
+        self.worth = np.array([guest.worth for guest in guests])
+        return Look(self.worth, others, [np.unique(T.round(12), axis=0) for T in stars])
 
     def _grid(self) -> Array:
         near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
         far = np.linspace(self._least, self._most, _FAR)
         return np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
 
-    def _guests(self, prices: Array, at: Array) -> list[Guest]:
+    def _guests(self, prices: Array, met: list[Tops] | None = None) -> list[Guest]:
         """One vertex exactly, that of s* if there is any, and the others through multipliers."""
-        tops = np.array(
-            [
-                [one.offers(row, at) for one, row in zip(end, prices, strict=True)]
-                for end in self._ends
-            ]
-        )
+        at = self._grid()
+        offers = [
+            [one.offers(row, at) for one, row in zip(end, prices, strict=True)]
+            for end in (self._ends if met is None else self._ends[1:])
+        ]
+        if met is not None:
+            met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
+            offers = [[top.bound for top in met], *offers]
+        tops = np.array(offers)
         excess = self._excess(prices, at, tops, is_star=False)
         beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
         beside += excess.sum(axis=0) - excess
@@ -144,7 +144,7 @@ class Range:
         """Bounds for every s*, from several looks, each closer, until they are below the target."""
         worth = np.full(len(self._stars) or 1, np.inf)
         for _ in range(_LOOKS):
-            guests = self._guests(prices, self._grid())
+            guests = self._guests(prices)
             worth = np.minimum(worth, [guest.worth for guest in guests])
             if worth.max() <= target:
                 return worth

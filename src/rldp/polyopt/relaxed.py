@@ -139,15 +139,21 @@ class Relaxed:
     def _met(self, mixture: Mixture, master: Master, mixed: Mixed) -> int:
         """Add what is met at every τ; how many vertices and columns are new."""
         prices = self._towards(mixed.prices)
-        seen = [node.look(prices) for node in self._nodes]
-        self._recentre(prices, max(float(one.worth.max()) for one in seen))
-        met = zip(seen[0].others, self._nodes[0].variants(prices), strict=True)
-        new = sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
-        for one in seen[1:]:
-            columns = products(one, prices, self._p_su, _WORTH_IT)
+        first, *rest = self._nodes
+        seen, worth, new = first.look(prices), float(first.worth.max()), 0
+        met = zip(seen.others, first.variants(prices), strict=True)
+        new += sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
+        for node in sorted(rest, key=lambda node: -float(node.worth.max())):
+            # once these prices cannot give a better bound, one more τ with columns is enough
+            is_over = prices.sum() + worth >= self._bound
+            columns = products(node.look(prices), prices, self._p_su, _WORTH_IT)
+            worth = max(worth, float(node.worth.max()))
             new += len(columns)
             mixture.add_columns(columns)
             self._add(master, columns)
+            if is_over and len(columns):
+                return new
+        self._recentre(prices, worth)
         return new
 
     def _towards(self, prices: Array) -> Array:
