@@ -21,8 +21,8 @@ from rldp.polyopt.blocks import Block
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_MOST_LARGE, _LARGE = 3, 0.04  # cells of which both choices are tried
-_STEPS = 24  # of the mass of H
+_LARGE = 3  # cells of which both choices are tried
+_STEPS = 8  # of the mass of H
 
 
 class Piece(NamedTuple):
@@ -146,8 +146,8 @@ def change_knapsack(block: Block, masses: Array, level: Array) -> tuple[Knapsack
 
 def large_cells(block: Block) -> NDArray[np.intp]:
     """The cells with much of m."""
-    large = np.argsort(-block.m)[:_MOST_LARGE]
-    return np.asarray(large[block.m[large] > _LARGE])
+    large = np.argsort(-block.m)[:_LARGE]
+    return np.asarray(large[block.m[large] > 0])
 
 
 def _parts(block: Block) -> list[tuple[Flags, Flags, int]]:
