@@ -70,6 +70,11 @@ class Programme:
         """Let a column's weight be negative too."""
         self._solver.changeColBounds(column, -self._infinity, self._infinity)
 
+    def close(self, columns: Indices) -> None:
+        """Forbid columns."""
+        for column in columns:
+            self._solver.changeColBounds(int(column), 0.0, 0.0)
+
     def solved(self) -> Optimum:
         """The optimum over the columns so far."""
         self._solver.run()

@@ -63,13 +63,18 @@ class _Meeting(NamedTuple):
     light: Indices
 
 
-def best_products(lists: Lists, roots: Branches, target: float) -> Found:
+def best_products(
+    lists: Lists, roots: Branches, target: float, patience: float = np.inf
+) -> Found:
     """Products worth more than the target, or the proof that there are none.
 
     Branches are split until something is found or nothing is left to split; in the second case
-    the bound is the target.
+    the bound is the target. With more branches than the patience allows the search gives up, and
+    the bound is theirs.
     """
     root, branches = np.arange(len(roots.lists)), roots
+    n = roots.lists.shape[1]
+    nothing = np.zeros(0, np.intp), np.zeros((0, n), np.intp), np.zeros(0)
     while root.size:
         met = _meetings(lists, branches, target)
         live = np.flatnonzero(met.is_open)
@@ -83,10 +88,11 @@ def best_products(lists: Lists, roots: Branches, target: float) -> Found:
             bound = max(float(worth.max()), float(met.bound[live].max()))
             return Found(np.tile(root, 2)[order], choice[order], worth[order], bound)
         rows = np.flatnonzero((heavy != light).any(axis=1))
+        if rows.size > patience:
+            return Found(*nothing, float(met.bound[live].max()))
         branches = _split(lists, branches.rows(rows), heavy[rows], light[rows])
         root = np.tile(root[rows], 2)
-    n = roots.lists.shape[1]
-    return Found(np.zeros(0, np.intp), np.zeros((0, n), np.intp), np.zeros(0), target)
+    return Found(*nothing, target)
 
 
 def worths(lists: Lists, roots: Branches, choice: Indices) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -11,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block, subset_sums
+from rldp.polyopt.knapsack import box_knapsack, large_cells
 
 Array = NDArray[np.float64]
 
-_MOST_LISTED = 16  # U values whose subsets are listed
+MOST_LISTED = 16  # U values whose subsets are listed
 _GUESTS = 8  # vertices that a search returns
-_MOST_LARGE, _LARGE = 3, 0.04  # cells of which both choices are tried
-_STEPS = 24  # of the mass of H in the knapsack bound
 
 
 class Tops(NamedTuple):
@@ -35,6 +33,14 @@ class Guest(NamedTuple):
     T: Array
 
 
+class Survivors(NamedTuple):
+    """Vertices that may still matter, lightest first, with their gain and mass."""
+
+    gain: Array
+    mass: Array
+    T: Array
+
+
 class Box(ABC):
     """One block with its bounds lo ≤ z ≤ hi."""
 
@@ -42,11 +48,26 @@ class Box(ABC):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         """The best that the box has to offer."""
 
+    def offers(self, prices: Array, multipliers: Array) -> Array:
+        """The bounds alone."""
+        return self.tops(prices, multipliers).bound
+
+    @abstractmethod
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         """The best vertices beside blocks that offer `others` at each multiplier."""
-        tops = self.tops(prices, multipliers)
-        worth, at = least_worth(multipliers, tops.bound + others)
-        return Guest(float(worth), float(at), tops.T)
+
+    @abstractmethod
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        """Good vertices that differ: for each cell some where it is high and some where it is low."""
+
+    def survivors(
+        self, prices: Array, multipliers: Array, others: Array, target: float
+    ) -> Survivors | None:
+        """The vertices that may be worth more than the target beside blocks that offer `others`.
+
+        None where they cannot be listed.
+        """
+        return None
 
 
 def least_worth(multipliers: Array, sums: Array) -> tuple[Array, Array]:
@@ -71,7 +92,7 @@ def box(block: Block, lo: float, hi: float) -> Box:
     """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
         return _ListBox(block, lo, hi)
-    return (_SubsetBox if block.n_u <= _MOST_LISTED else _KnapsackBox)(block, lo, hi)
+    return (_SubsetBox if block.n_u <= MOST_LISTED else _KnapsackBox)(block, lo, hi)
 
 
 class _ListBox(Box):
@@ -90,12 +111,22 @@ class _ListBox(Box):
         best = worth.argmax(axis=1)
         return Tops(worth.max(axis=1), self._T[best])
 
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        return self._T
+
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._T @ prices
         sums = gain[:, None] - multipliers * self._mass[:, None] + others
         worth, at = least_worth(multipliers, sums)
         best = np.argsort(-worth)[:_GUESTS]
         return Guest(float(worth[best[0]]), float(at[best[0]]), self._T[best])
+
+    def survivors(
+        self, prices: Array, multipliers: Array, others: Array, target: float
+    ) -> Survivors:
+        order = np.argsort(self._mass)
+        gain = self._constant - self._T @ prices
+        return Survivors(gain[order], self._mass[order], self._T[order])
 
 
 class _SubsetBox(Box):
@@ -127,6 +158,18 @@ class _SubsetBox(Box):
         best = np.array([(gain - x * self._mass).argmax() for x in multipliers])
         return Tops(gain[best] - multipliers * self._mass[best], self._vertices(best))
 
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        gain = self._constant - self._sum(prices, self._high, self._low, self._single)
+        worth = (gain - multiplier * self._mass)[: len(self._block.subsets)]
+        best = []
+        for u in range(self._block.n_u):
+            # cell u is bit u of a subset's place
+            halves = worth.reshape(-1, 2, 2**u)
+            for bit in (0, 1):
+                high, low = divmod(int(halves[:, bit].argmax()), 2**u)
+                best.append((2 * high + bit) * 2**u + low)
+        return self._vertices(np.unique(best))
+
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
         first = np.array([(gain - x * self._mass).argmax() for x in multipliers])
@@ -135,16 +178,29 @@ class _SubsetBox(Box):
             sums = gain[which, None] - multipliers * self._mass[which, None] + others
             return least_worth(multipliers, sums)
 
-        # no multiplier may tell against a vertex that is to beat the best of these
-        beaten = float(worths(first)[0].max())
-        left = np.arange(gain.size)
-        for x, rest in zip(multipliers, others, strict=True):
-            sums = gain[left] - x * self._mass[left] + rest
-            left = left[sums + np.exp(x - 1 - beaten) >= 0]
+        left = self._left(gain, multipliers, others, float(worths(first)[0].max()))
         left = np.union1d(left, first)
         worth, at = worths(left)
         best = np.argsort(-worth)[:_GUESTS]
         return Guest(float(worth[best[0]]), float(at[best[0]]), self._vertices(left[best]))
+
+    def survivors(
+        self, prices: Array, multipliers: Array, others: Array, target: float
+    ) -> Survivors:
+        gain = self._constant - self._sum(prices, self._high, self._low, self._single)
+        left = self._left(gain, multipliers, others, target)
+        left = left[np.argsort(self._mass[left])]
+        return Survivors(gain[left], self._mass[left], self._vertices(left))
+
+    def _left(
+        self, gain: Array, multipliers: Array, others: Array, target: float
+    ) -> NDArray[np.intp]:
+        """The vertices against which no multiplier tells."""
+        left = np.arange(gain.size)
+        for x, rest in zip(multipliers, others, strict=True):
+            sums = gain[left] - x * self._mass[left] + rest
+            left = left[sums + np.exp(x - 1 - target) >= 0]
+        return left
 
     def _vertices(self, which: NDArray[np.intp]) -> Array:
         high, low = self._high[which, None], self._low[which, None]
@@ -154,103 +210,63 @@ class _SubsetBox(Box):
 
 
 class _KnapsackBox(Box):
-    """Too many subsets: T depends on H through μ = m(H) alone, so for every μ it is a knapsack.
-
-    With a multiplier β on m(H) = μ no subset exceeds Σ_u max(F_u(high) - β m_u, F_u(low)) + β μ,
-    F_u(t) = P̂_u t log t - a_u t. That is convex in μ under the first and third pattern and, with
-    β times high, in high under the second, so between two values of μ it is largest at one of
-    them. For cells with much of m both choices are tried, and those in the part of f. For other
-    cells in the part of f, F_f lies below its chord, so the bound at μ = r covers them.
-    """
+    """Too many subsets: bounds through a knapsack, and subsets that come near them."""
 
     def __init__(self, block: Block, lo: float, hi: float) -> None:
         self._block, self._lo, self._hi = block, lo, hi
-        full = (hi - lo) / block.c
-        r = lo / full
-        large = np.argsort(-block.m)[:_MOST_LARGE]
-        large = large[block.m[large] > _LARGE]
-        parts = [(-1, which) for which in itertools.product((False, True), repeat=large.size)]
-        parts += [(int(f), which) for f in large for which in _choices(large != f)]
-        pieces = []
-        for f, which in parts:
-            is_in, is_out = np.zeros((2, block.n_u), bool)
-            is_in[large], is_out[large] = which, np.logical_not(which)
-            least, most = block.m[is_in].sum(), block.m[~is_out].sum()
-            if f >= 0:
-                least, most = max(least, r - block.m[f]), min(most, r)
-            if least <= most:
-                mu = np.linspace(least, most, _STEPS + 1)
-                mu = np.unique(mu if f >= 0 else np.append(mu, np.clip(r, least, most)))
-                pieces.append((f, is_in, is_out, mu))
-        sizes = [mu.size for *_, mu in pieces]
-        f, self._is_in, self._is_out = (
-            np.repeat([piece[i] for piece in pieces], sizes, axis=0) for i in range(3)
-        )
-        self._mu = np.concatenate([mu for *_, mu in pieces])
-        inner = np.delete(np.arange(self._mu.size), np.cumsum(sizes) - 1)
-        alone = np.flatnonzero(np.repeat(sizes, sizes) == 1)
-        self._left = np.concatenate([inner, alone])
-        self._right = np.concatenate([inner + 1, alone])
-        self._high, self._low = block.levels(self._mu, lo, hi)
-        self._high[f >= 0], self._low[f >= 0] = full, 0.0
-        self._single = np.zeros(self._is_in.shape)
-        which = np.flatnonzero(f >= 0)
-        left_over = np.clip((lo - self._mu[which] * full) / block.m[f[which]], 0, full)
-        self._single[which, f[which]] = left_over
-        # under the second pattern β stands for β·high, which differs between neighbours
-        self._scale = self._high[self._right] / self._high[self._left]
-        self._scale[(self._low[self._left] > 0) | (f[self._left] >= 0)] = 1.0
-        self._entropy = -np.multiply.outer(entr(self._high), block.p)
-        low = self._low[:, None] + self._single
-        self._low, self._low_entropy = low, -entr(low) * block.p
+        self._knapsack = box_knapsack(block, lo, hi)
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
-        block, mu = self._block, self._mu
-        a = (prices + multipliers[:, None] * block.p)[:, None, :]
-        F_low = self._low_entropy - a * self._low
-        gain = self._entropy - a * self._high[:, None] - F_low  # (multipliers, steps, n_u)
-        ratio = np.where(gain > 0, np.inf, -np.inf)
-        np.divide(gain, block.m, out=ratio, where=np.broadcast_to(block.m > 0, gain.shape))
-        ratio = np.where(self._is_in, np.inf, np.where(self._is_out, -np.inf, ratio))
-        order = np.argsort(-ratio, axis=2, kind="stable")
-        filled = np.cumsum(block.m[order], axis=2)
-        last = np.minimum((filled < mu[:, None] * (1 - 1e-12)).sum(axis=2), block.n_u - 1)
-        beta = np.take_along_axis(
-            np.take_along_axis(ratio, order, 2), last[..., None], 2
-        )[..., 0]
-        beta = np.where(np.isfinite(beta), beta, 0.0)
+        bounds = self._knapsack.bounds(prices, multipliers)
+        a = prices + multipliers[:, None] * self._block.p
+        best = bounds.value.argmax(axis=1)
+        T = [self._rounded(bounds.orders(i, k), a[i]) for i, k in enumerate(best)]
+        return Tops(bounds.value.max(axis=1), np.array(T))
 
-        def relaxed(at: NDArray[np.intp], multiplier: Array) -> Array:
-            over = gain[:, at] - multiplier[..., None] * block.m
-            over = np.where(self._is_in[at] | (over > 0), over, 0.0)
-            over[:, self._is_out[at]] = 0.0
-            return np.asarray((F_low[:, at] + over).sum(axis=2) + multiplier * mu[at])
+    def offers(self, prices: Array, multipliers: Array) -> Array:
+        return np.asarray(self._knapsack.bounds(prices, multipliers).value.max(axis=1))
 
-        left, right = self._left, self._right
-        bounds = np.minimum(
-            *(
-                np.maximum(relaxed(left, b), relaxed(right, b * self._scale))
-                for b in (beta[:, left], beta[:, right] / self._scale)
-            )
-        )
-        best = bounds.argmax(axis=1)
-        T = [
-            self._rounded(order[i, [left[k], right[k]]], row)
-            for i, (k, row) in enumerate(zip(best, a[:, 0], strict=True))
-        ]
-        return Tops(bounds.max(axis=1), np.array(T))
+    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
+        bounds = self._knapsack.bounds(prices, multipliers)
+        worth, at = least_worth(multipliers, (bounds.value + others[:, None]).T)
+        T = []
+        for k in np.argsort(-worth)[:_GUESTS]:
+            nearest = int(abs(multipliers - at[k]).argmin())
+            T.append(self._rounded(bounds.orders(nearest, k), prices + at[k] * self._block.p))
+        best = worth.argmax()
+        return Guest(float(worth[best]), float(at[best]), np.unique(T, axis=0))
 
-    def _rounded(self, orders: NDArray[np.intp], a: Array) -> Array:
-        """The best vertex whose subset fills up in one of these orders."""
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        bounds = self._knapsack.bounds(prices, np.array([multiplier]))
+        orders = bounds.orders(0, int(bounds.value.argmax()))
+        a = prices + multiplier * self._block.p
+        moved = []
+        for u in range(self._block.n_u):
+            rest = orders[orders != u].reshape(2, -1)
+            cell = np.full((2, 1), u)
+            moved += [np.hstack([cell, rest]), np.hstack([rest, cell])]
+        # the first subset has no cell and the last one all of them
+        return np.unique([self._rounded(order, a, 1) for order in moved], axis=0)
+
+    def _rounded(self, orders: NDArray[np.intp], a: Array, spare: int = 0) -> Array:
+        """The best vertex whose subset fills up in one of these orders, without the extremes."""
         block = self._block
         rank = np.argsort(orders, axis=1)[:, None, :]
-        H = (rank < np.arange(block.n_u + 1)[None, :, None]).reshape(-1, block.n_u)
+        sizes = np.arange(spare, block.n_u + 1 - spare)
+        H = (rank < sizes[None, :, None]).reshape(-1, block.n_u)
         high, low = block.levels(H @ block.m, self._lo, self._hi)
-        T = np.where(H, high[:, None], low[:, None])
+        T = np.concatenate([np.where(H, high[:, None], low[:, None]), self._fractional(H)])
         return np.asarray(T[(-entr(T) @ block.p - T @ a).argmax()])
 
-
-def _choices(are_free: NDArray[np.bool_]) -> list[tuple[bool, ...]]:
-    """All ways to choose among the free ones, with the others left out."""
-    every = itertools.product((False, True), repeat=are_free.size)
-    return [which for which in every if not np.any(np.array(which, bool) & ~are_free)]
+    def _fractional(self, H: NDArray[np.bool_]) -> Array:
+        """Vertices of the third pattern from these subsets, each with every large cell."""
+        block = self._block
+        full = (self._hi - self._lo) / block.c
+        T = []
+        for f in large_cells(block):
+            without = H & (np.arange(block.n_u) != f)
+            single = (self._lo - full * (without @ block.m)) / block.m[f]
+            some = (single > 0) & (single < full)
+            T.append(full * without[some])
+            T[-1][:, f] = single[some]
+        return np.concatenate([np.zeros((0, block.n_u)), *T])

@@ -14,8 +14,9 @@ Array = NDArray[np.float64]
 
 _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t)
 _TANGENTS = 24
-_POLISH = 3  # further tangents at the optimum itself
+_POLISH = 1  # further tangents at the optimum itself
 _NEGLIGIBLE = 1e-12
+_HELD = 1e-9
 
 
 class Mixed(NamedTuple):
@@ -26,6 +27,7 @@ class Mixed(NamedTuple):
     parts: list[tuple[Array, Array]]  # of every block: weights and vertices; empty if none is used
     columns: Array
     weights: Array
+    held: NDArray[np.bool_]  # bounds on prices that are in use: the value is too large then
 
 
 class Mixture:
@@ -51,6 +53,7 @@ class Mixture:
             self._add_tangent(x)
         self._owner: list[int] = [-2] * 3  # an S value, or -1 for a whole column
         self._held: list[Array] = [np.zeros(0)] * 3
+        self._add_bounds()
         self._seen: set[tuple[int, bytes]] = set()
 
     def _add_tangent(self, x: float) -> None:
@@ -58,6 +61,24 @@ class Mixture:
         self._programme.add_limit(
             np.array([_TOTAL, _MASS, _LOSS]), np.array([-np.exp(x - 1), x, 1.0])
         )
+
+    def _add_bounds(self) -> None:
+        """Let every cell sum to less than 1: no price is negative then, and as a rule none is.
+
+        Without that the prices of the first programmes are wild.
+        """
+        cells = np.zeros((self._n_cells, self._n_rows))
+        np.fill_diagonal(cells, 1.0)
+        self._bounds = len(self._owner) + np.arange(self._n_cells, dtype=np.int32)
+        self._programme.add_columns(cells, np.zeros(self._n_cells))
+        self._owner += [-2] * self._n_cells
+        self._held += [np.zeros(0)] * self._n_cells
+
+    def release(self, mixed: Mixed) -> bool:
+        """Give up the bounds on prices that hold the optimum back; whether there are any."""
+        used = self._bounds[mixed.held]
+        self._programme.close(used)
+        return bool(used.size)
 
     def add_vertices(self, s: int, T: Array) -> int:
         """Add vertices of one block, shape (vertices, n_u); how many are new."""
@@ -101,6 +122,7 @@ class Mixture:
         prices[self._is_bound] = optimum.prices[: self._n_cells]
         used = np.flatnonzero(optimum.weights > _NEGLIGIBLE)
         used = used[used > _LOSS]
+        held = optimum.weights[self._bounds] > _HELD
         owner = np.array(self._owner)[used]
         parts = [
             (optimum.weights[own], np.array([self._held[i] for i in own]))
@@ -108,7 +130,7 @@ class Mixture:
         ]
         whole = used[owner == -1]
         columns = np.array([self._held[i] for i in whole]).reshape(-1, *self._p_su.shape)
-        return Mixed(optimum.value, prices, parts, columns, optimum.weights[whole])
+        return Mixed(optimum.value, prices, parts, columns, optimum.weights[whole], held)
 
 
 def joined(parts: list[tuple[Array, Array]], p_su: Array) -> Array:

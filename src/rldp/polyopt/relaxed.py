@@ -3,11 +3,13 @@
 Where nobody is s* (τ = 1) a column is any product of vertices. Let every block mix its vertices by
 itself, with one total weight t for all (`mixture`): the masses of the products then count as equal,
 which is an upper bound, and joining the heavy vertices of one block with the light ones of the next
-gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole.
+gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole, and
+so do products at the end, for the prices of whole columns.
 
-Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α; see
-`optimise.products` for the multiplier λ that bounds products. Between two τ's the box of s* is
-widest at the upper one and all others at the lower one, which bounds every τ between them.
+Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α. The prices
+of the best bound so far are the centre, and columns are looked for part of the way from there to the
+prices of the programme. The bound is made for some τ's first. In the end ranges between them are
+halved until it holds for all, and where that shows a column worth having, its τ joins them.
 """
 
 from __future__ import annotations
@@ -15,79 +17,30 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from rldp.optimise.master import Optimum
-from rldp.optimise.products import Branches, Lists, best_products
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import box
 from rldp.polyopt.columns import Master, Progress
-from rldp.polyopt.mixture import Mixture, joined
+from rldp.polyopt.mixture import Mixed, Mixture, joined
+from rldp.polyopt.ranges import Look, Range, products
 
 Array = NDArray[np.float64]
 
-_INNER = 2  # τ's between 1 and e^ε from which columns are taken
-_FAR, _NEAR = 7, 7  # multipliers: all over their range, and where the best was
-_NARROW = 0.02
-_FINEST = 1e-4  # a range of τ that is not halved any more
-_LOOKS = 3  # at a range that is looked at once, each closer
+_FIRST = (0.0, 0.06, 0.2, 0.5, 0.8, 1.0)  # log τ / ε from which columns are taken at first
+_APART = 0.02  # τ's between which there may be another
+_FINEST = 1e-3  # a range of τ that is not halved any more
+_AT_ONCE = 3  # τ's that join the others together
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
-_NEAR_BY = 1.3  # a bound this many times the value makes every τ worth a look in every round
-_SHORT, _LONGEST = 0.3, 0.8  # steps from the best prices towards the programme's
-_MOST_WHOLE = 40  # whole columns of one τ added together
-_SEARCH = 0.8  # of the time; the rest proves the bound
+_SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
+_SLOW = 0.01  # of the gap: a round that wins less is no progress
+_STALE = 8  # rounds without progress before whole columns are given up
+_JOINED = 5  # rounds after which mixtures are joined to see what they are worth
+_POOLED = 30  # rounds with vertices that are known already
+_MIX, _SEARCH = 0.5, 0.7  # of the time; the rest proves the bound
 _WORTH_IT = 1e-7  # nats: less is not worth a column
-
-
-class _Look(NamedTuple):
-    """A bound on what columns are worth, for every s*, and the vertices that were met."""
-
-    worth: Array
-    others: list[Array]
-    stars: list[Array]
-
-
-class _Range:
-    """Columns with one τ, or any τ between two, and every s*; or τ = 1, where there is no s*."""
-
-    def __init__(self, blocks: Sequence[Block], factor: float, low: float, high: float) -> None:
-        self._others = [box(block, low, factor) for block in blocks]
-        self._stars = [box(block, 1.0, factor * high) for block in blocks] if high > 1 else []
-        self._widest = int(np.argmax([block.p.sum() for block in blocks]))
-        self._least, self._most = 1 + np.log(low) / 2, 1 + np.log(factor) + np.log(high)
-        self._centre, self._width = (self._least + self._most) / 2, self._most - self._least
-
-    def look(self, prices: Array) -> _Look:
-        """Bound what columns are worth: one vertex exactly, the others through multipliers."""
-        near = self._centre + self._width * np.linspace(-0.5, 0.5, _NEAR)
-        at = np.unique(np.concatenate([np.linspace(self._least, self._most, _FAR), near]))
-        tops = [one.tops(row, at) for one, row in zip(self._others, prices, strict=True)]
-        bounds = np.array([top.bound for top in tops])
-        beside = bounds.sum(axis=0) - bounds
-        others = [np.unique(top.T.round(12), axis=0) for top in tops]
-        if self._stars:
-            guests = [
-                star.guest(row, at, rest)
-                for star, row, rest in zip(self._stars, prices, beside, strict=True)
-            ]
-        else:
-            s = self._widest
-            guests = [self._others[s].guest(prices[s], at, beside[s])]
-            others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
-        worth = np.array([guest.worth for guest in guests])
-        self._aim(at, guests[int(worth.argmax())].multiplier)
-        return _Look(worth, others, [guest.T for guest in guests] if self._stars else [])
-
-    def _aim(self, at: Array, best: float) -> None:
-        """Look more closely, the next time, where the best multiplier was."""
-        is_near = abs(best - self._centre) < self._width / 2
-        step = float(np.diff(at).max())
-        self._centre = best
-        self._width = max(self._width / 3, _NARROW) if is_near else 2 * step
 
 
 class Relaxed:
@@ -100,109 +53,255 @@ class Relaxed:
         self._p_su, self._blocks, self._factor = p_su, blocks, factor
         # columns are linear in τ between changes of pattern; without any, the two ends suffice
         self._bends = distinct and any(block.c > 0 and block.m.any() for block in blocks)
-        inner = _INNER if self._bends else 0
-        self._taus = np.exp(np.linspace(0, np.log(factor), inner + 2)) if distinct else np.ones(1)
-        self._ranges = [_Range(blocks, factor, tau, tau) for tau in self._taus]
-        self._centre, self._bound, self._step = np.zeros_like(p_su), np.inf, _SHORT
+        parts = (_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,)
+        self._nodes = [self._node(factor**part) for part in parts]
+        # a cell that never occurs and has P^min = 0 may release what any other of its S value does
+        never = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
+        self._twin = np.where(never, never.argmin(axis=1)[:, None], np.arange(p_su.shape[1]))
+        self._centre, self._step = np.zeros_like(p_su), _SHORT
+        self._bound = self._certified = np.inf  # for the τ's of the nodes, and for all
+        self._pool: list[Array] = []  # of every block: vertices with τ = 1
 
     def solved(self, master: Master, deadline: float, progress: Progress) -> tuple[Optimum, float]:
-        """Fill the master programme with good columns; its optimum, and what nothing can exceed."""
-        started = time.monotonic()
-        enough = started + _SEARCH * (deadline - started)
-        optimum = master.solved()
-        try:
-            self._mix(master, enough, progress)
-            optimum = master.solved()
-            optimum = self._improve(master, optimum, enough, progress)
-            self._certify(deadline)
-        except KeyboardInterrupt:
-            if self._bends:
-                self._bound = np.inf  # between the τ's that were looked at it is not known
-        return optimum, self._bound
+        """Fill the master programme with good columns; its optimum, and what nothing can exceed.
 
-    def _mix(self, master: Master, deadline: float, progress: Progress) -> None:
+        Progress is told what the best protocol so far keeps and the bound for some τ's.
+        """
+        started = time.monotonic()
+        mixed, searched = (started + part * (deadline - started) for part in (_MIX, _SEARCH))
+        try:
+            optimum = self._mix(master, mixed, progress)
+            while True:
+                optimum = self._improve(master, optimum, searched, progress)
+                found = self._certify(optimum.value, deadline)
+                progress(optimum.value, self._certified)
+                if not found or time.monotonic() > searched:
+                    break
+                for node, columns in found:
+                    self._nodes.append(node)
+                    self._add(master, columns)
+                optimum = master.solved()
+        except KeyboardInterrupt:
+            optimum = master.solved()  # the best so far is what was asked for
+        return optimum, self._certified
+
+    def _node(self, tau: float) -> Range:
+        return Range(self._blocks, self._factor, tau, tau)
+
+    def _add(self, master: Master, columns: Array) -> None:
+        """Add columns, in which cells that never occur release what their twins do."""
+        master.add(np.take_along_axis(columns, self._twin[None], axis=2))
+
+    def _prices(self, master: Master, optimum: Optimum) -> Array:
+        """The prices of the programme, with those of cells that never occur at their twins."""
+        prices = np.zeros_like(self._p_su)
+        np.add.at(prices, (np.arange(len(prices))[:, None], self._twin), master.prices(optimum))
+        return prices
+
+    def _mix(self, master: Master, deadline: float, progress: Progress) -> Optimum:
         """Solve the relaxed programme, and hand over what its mixtures can be joined to."""
-        mixture = Mixture(self._p_su, master.is_bound, np.log(self._factor))
-        mixture.add_columns(master.columns)
+        is_bound = master.is_bound & (self._twin == np.arange(self._p_su.shape[1]))
+        mixture = Mixture(self._p_su, is_bound, np.log(self._factor))
+        mixture.add_columns(np.take_along_axis(master.columns, self._twin[None], axis=2))
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
                 mixture.add_vertices(s, level * _flat(block))
-        mixed, step = mixture.solved(), 0
+        optimum, mixed, step = master.solved(), mixture.solved(), 0
         try:
-            while time.monotonic() < deadline and not self._is_closed(mixed.value):
-                is_near = self._bound <= _NEAR_BY * mixed.value
-                prices, seen = self._looked(mixed.prices, stars=is_near or step % 4 == 0)
-                step += 1
-                new = sum(mixture.add_vertices(s, T) for s, T in enumerate(seen[0].others))
-                for one in seen[1:]:
-                    columns = _products(one, prices, self._p_su)
-                    new += len(columns)
-                    mixture.add_columns(columns)
-                    master.add(columns)
-                if not new and not self._lengthen():
-                    break
+            while time.monotonic() < deadline:
+                gap, new = self._bound - mixed.value, self._met(mixture, master, mixed)
                 mixed = mixture.solved()
-                progress(mixed.value, self._bound)
+                if gap - (self._bound - mixed.value) < _SLOW * gap:
+                    self._step = min(1.0, 1.5 * self._step)
+                step += 1
+                if step % _JOINED == 0:
+                    optimum = self._join(master, mixed)
+                progress(optimum.value, self._bound)
+                is_stuck = not new and self._step == 1
+                if not (is_stuck or self._is_closed(mixed.value)):
+                    continue
+                if mixture.release(mixed):
+                    mixed = mixture.solved()
+                elif not self._scanned(mixture, master, mixed.value):
+                    break
         finally:
-            if all(len(weights) for weights, _ in mixed.parts):
-                master.add(joined(mixed.parts, self._p_su))
+            if mixture.release(mixed):
+                mixed = mixture.solved()
+            self._pool = [T.round(12) for _, T in mixed.parts]
+            optimum = self._join(master, mixed)
+        return optimum
+
+    def _join(self, master: Master, mixed: Mixed) -> Optimum:
+        if all(len(weights) for weights, _ in mixed.parts):
+            self._add(master, joined(mixed.parts, self._p_su))
+        return master.solved()
+
+    def _met(self, mixture: Mixture, master: Master, mixed: Mixed) -> int:
+        """Add what is met at every τ; how many vertices and columns are new."""
+        prices = self._towards(mixed.prices)
+        first, *rest = self._nodes
+        seen, worth, new = first.look(prices), float(first.worth.max()), 0
+        met = zip(seen.others, first.variants(prices), strict=True)
+        new += sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
+        for node in sorted(rest, key=lambda node: -float(node.worth.max())):
+            # once these prices cannot give a better bound, one more τ with columns is enough
+            is_over = prices.sum() + worth >= self._bound
+            columns = products(node.look(prices), prices, self._p_su, _WORTH_IT)
+            worth = max(worth, float(node.worth.max()))
+            new += len(columns)
+            mixture.add_columns(columns)
+            self._add(master, columns)
+            if is_over and len(columns):
+                return new
+        self._recentre(prices, worth)
+        return new
+
+    def _towards(self, prices: Array) -> Array:
+        return self._centre + self._step * (prices - self._centre)
+
+    def _recentre(self, prices: Array, worth: float) -> bool:
+        """Keep prices at which no column is worth more, if their bound is the best so far."""
+        if not np.isfinite(worth):
+            self._step /= 2
+        if not prices.sum() + worth < self._bound:
+            return False
+        self._bound = float(prices.sum() + worth)
+        self._centre = prices + worth * self._p_su
+        self._step = min(_LONGEST, 1.5 * self._step)
+        return True
+
+    def _is_closed(self, value: float) -> bool:
+        return self._bound - value <= _CLOSE * value
+
+    def _scanned(self, mixture: Mixture, master: Master, value: float) -> bool:
+        """Look halfway between the τ's, and add those with columns worth having."""
+        taus = sorted(node.low for node in self._nodes)
+        worst, found = 0.0, False
+        for low, high in zip(taus[:-1], taus[1:], strict=True):
+            if not self._bends or high < low * (1 + _APART):
+                continue
+            node = self._node(float(np.sqrt(low * high)))
+            worth = node.bounds(self._centre, _CLOSE * value)
+            seen = node.look(self._centre)
+            columns = products(seen, self._centre, self._p_su, _CLOSE * value)
+            if len(columns):
+                found, worst = True, max(worst, float(np.minimum(worth, seen.worth).max()))
+                self._nodes.append(node)
+                mixture.add_columns(columns)
+                self._add(master, columns)
+        self._bound += worst
+        self._centre = self._centre + worst * self._p_su
+        return found
 
     def _improve(
         self, master: Master, optimum: Optimum, deadline: float, progress: Progress
     ) -> Optimum:
         """Whole columns for the prices of the master programme itself."""
-        while time.monotonic() < deadline and not self._is_closed(optimum.value):
-            prices, seen = self._looked(master.prices(optimum), stars=True)
-            columns = [_products(one, prices, self._p_su) for one in seen]
-            if not any(map(len, columns)) and not self._lengthen():
+        stale = 0
+        while stale < _STALE and not self._is_closed(optimum.value):
+            if time.monotonic() > deadline:
                 break
-            for some in columns:
-                master.add(some)
-            optimum = master.solved()
+            gap = self._bound - optimum.value
+            optimum = self._pooled(master, optimum, deadline)
+            new = self._priced(self._prices(master, optimum), optimum.value)
+            if len(new):
+                self._add(master, new)
+                optimum = master.solved()
+            elif gap == self._bound - optimum.value:
+                if self._step == 1:
+                    break
+                self._step = min(1.0, 2 * self._step)
+            stale = stale + 1 if self._bound - optimum.value > (1 - _SLOW) * gap else 0
             progress(optimum.value, self._bound)
         return optimum
 
-    def _is_closed(self, value: float) -> bool:
-        return self._bound - value <= _CLOSE * value
+    def _pooled(self, master: Master, optimum: Optimum, deadline: float) -> Optimum:
+        """The best products of the vertices that are known already."""
+        target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
+        seen = Look(np.zeros(0), self._pool, [])
+        for _ in range(_POOLED if all(map(len, self._pool)) else 0):
+            prices = self._prices(master, optimum)
+            new = products(seen, prices, self._p_su, target, many=True)
+            if not len(new) or time.monotonic() > deadline:
+                break
+            self._add(master, new)
+            before, optimum = optimum.value, master.solved()
+            if optimum.value - before < _SLOW * (self._bound - before):
+                break
+        return optimum
 
-    def _looked(self, prices: Array, *, stars: bool) -> tuple[Array, list[_Look]]:
-        """Look at every τ part of the way from the prices of the best bound so far to these."""
-        prices = self._centre + self._step * (prices - self._centre)
-        seen = [one.look(prices) for one in (self._ranges if stars else self._ranges[:1])]
-        worth = max(float(one.worth.max()) for one in seen)
-        if stars and prices.sum() + worth < self._bound:
-            self._bound = float(prices.sum() + worth)
-            self._centre = prices + worth * self._p_su
-            self._step = min(_LONGEST, 1.5 * self._step)
-        elif not np.isfinite(worth):
-            self._step /= 2
-        return prices, seen
+    def _priced(self, prices: Array, value: float) -> Array:
+        """Columns of the first τ that has any above a target, or none and a better bound."""
+        target = max(0.5 * self._step * (self._bound - value), 0.5 * _CLOSE * value)
+        prices, worst = self._towards(prices), target
+        for node in self._nodes:
+            seen = node.look(prices)
+            if node is self._nodes[0]:
+                pairs = zip(self._pool, seen.others, strict=True)
+                self._pool = [np.unique(np.concatenate(pair), axis=0) for pair in pairs]
+            columns = products(seen, prices, self._p_su, target)
+            if len(columns):
+                return columns
+            for star in np.flatnonzero(seen.worth > target):
+                settled = node.settled(prices, int(star), target)
+                if settled is not None and len(settled.columns):
+                    return settled.columns
+                bound = settled.bound if settled else np.inf
+                worst = max(worst, min(float(seen.worth[star]), bound))
+        self._recentre(prices, worst)
+        return np.zeros((0, *prices.shape))
 
-    def _lengthen(self) -> bool:
-        """Go further towards the programme's prices; whether that is possible."""
-        longer, self._step = self._step < 1, min(1.0, 3 * self._step)
-        return longer
-
-    def _certify(self, deadline: float) -> None:
-        """Make the bound hold for every τ, halving ranges of it that matter while there is time."""
+    def _certify(self, value: float, deadline: float) -> list[tuple[Range, Array]]:
+        """Make the bound hold for every τ, or find τ's with columns that are worth having."""
         if not self._bends or not np.isfinite(self._bound):
-            return
-        def entry(low: float, high: float) -> tuple[float, float, float]:
-            one = _Range(self._blocks, self._factor, low, high)
-            worth = np.minimum.reduce([one.look(self._centre).worth for _ in range(_LOOKS)])
-            return -float(worth.max()), low, high
-
-        heap = [entry(*ends) for ends in zip(self._taus[:-1], self._taus[1:], strict=True)]
-        heapq.heapify(heap)
-        while -heap[0][0] > _CLOSE * self._bound and time.monotonic() < deadline:
-            _, low, high = heap[0]
+            self._certified = self._bound
+            return []
+        prices, target = self._centre, _CLOSE * value
+        taus = sorted(node.low for node in self._nodes)
+        bounds = _Halves(self._blocks, self._factor, prices, target)
+        for low, high in zip(taus[:-1], taus[1:], strict=True):
+            bounds.push(low, high)
+        found: list[tuple[Range, Array]] = []
+        while bounds.worst > target and time.monotonic() < deadline and len(found) < _AT_ONCE:
+            low, middle, high = bounds.halved()
             if high < low * (1 + _FINEST):
                 break
-            heapq.heappop(heap)
-            middle = float(np.sqrt(low * high))
-            heapq.heappush(heap, entry(low, middle))
-            heapq.heappush(heap, entry(middle, high))
-        self._bound += max(0.0, -heap[0][0])
+            node = self._node(middle)
+            columns = products(node.look(prices), prices, self._p_su, target)
+            if len(columns):
+                found.append((node, columns))
+        self._certified = min(self._certified, self._bound + max(0.0, bounds.worst))
+        return found
+
+
+class _Halves:
+    """Ranges of τ with what columns are worth there at most, the worst first."""
+
+    def __init__(
+        self, blocks: Sequence[Block], factor: float, prices: Array, target: float
+    ) -> None:
+        self._blocks, self._factor, self._prices, self._target = blocks, factor, prices, target
+        self._heap: list[tuple[float, float, float, list[float]]] = []
+
+    @property
+    def worst(self) -> float:
+        return -self._heap[0][0]
+
+    def push(self, low: float, high: float, aims: Sequence[float] = ()) -> None:
+        one = Range(self._blocks, self._factor, low, high)
+        one.aims = np.array(aims)
+        worth = one.bounds(self._prices, self._target)
+        if worth.max() > self._target:
+            worth = one.proven(self._prices, worth, self._target)
+        heapq.heappush(self._heap, (-float(worth.max()), low, high, one.aims.tolist()))
+
+    def halved(self) -> tuple[float, float, float]:
+        """Halve the worst range; its ends and its middle."""
+        _, low, high, aims = heapq.heappop(self._heap)
+        middle = float(np.sqrt(low * high))
+        self.push(low, middle, aims)
+        self.push(middle, high, aims)
+        return low, middle, high
 
 
 def _flat(block: Block) -> Array:
@@ -210,28 +309,3 @@ def _flat(block: Block) -> Array:
     if block.c > 0:
         return np.ones((1, block.n_u))
     return block.vertices(np.ones(1), np.ones(1))[0][0][: int((block.m > 0).sum())]
-
-
-def _products(seen: _Look, prices: Array, p_su: Array) -> Array:
-    """Whole columns from the vertices that were met, each with one s*."""
-    n_s, n_u = p_su.shape
-    lists = [*seen.others, *seen.stars]
-    owner = np.arange(len(lists)) % n_s
-    shape = len(lists), max(len(T) for T in lists)
-    T, gain, mass = np.zeros((*shape, n_u)), np.zeros(shape), np.ones(shape)
-    for i, vertices in enumerate(lists):
-        weights = vertices @ p_su[owner[i]]
-        order = np.argsort(weights)
-        n = order.size
-        T[i, :n], mass[i, :n] = vertices[order], weights[order]
-        gain[i, :n] = -entr(T[i, :n]) @ p_su[owner[i]] - T[i, :n] @ prices[owner[i]]
-    which = np.arange(n_s)[None]
-    if seen.stars:
-        which = np.tile(which, (n_s, 1))
-        np.fill_diagonal(which, np.arange(n_s, 2 * n_s))
-    last = np.array([len(vertices) for vertices in lists])[which] - 1
-    found = best_products(
-        Lists(gain, mass), Branches(which, np.zeros_like(which), last), target=_WORTH_IT
-    )
-    chosen = which[found.root[:_MOST_WHOLE]], found.choice[:_MOST_WHOLE]
-    return np.asarray(T[chosen] / mass[chosen].sum(axis=1)[:, None, None])

@@ -1,0 +1,167 @@
+"""Blocks with too many subsets to list: T depends on H through μ = m(H) alone, a knapsack for every μ.
+
+With a multiplier β on m(H) = μ no subset exceeds Σ_u max(F_u(high) - β m_u, F_u(low)) + β μ,
+F_u(t) = P̂_u t log t - a_u t. That is convex in μ under the first and third pattern and, with β
+times high, in high under the second, so between two values of μ it is largest at one of them. For
+cells with much of m both choices are tried, and those in the part of f. For other cells in the part
+of f, F_f lies below its chord, so the bound at μ = r covers them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.polyopt.blocks import Block
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_LARGE = 3  # cells of which both choices are tried
+_STEPS = 8  # of the mass of H
+
+
+class Piece(NamedTuple):
+    """Subsets between two masses that hold some cells and lack others."""
+
+    mu: Array
+    is_in: Flags
+    is_out: Flags
+    f: int  # the cell of the third pattern, or -1
+
+
+class Bounds(NamedTuple):
+    """A bound for every multiplier and interval of μ, and the cells in the order they enter H."""
+
+    value: Array  # (multipliers, intervals)
+    order: NDArray[np.intp]  # (multipliers, steps, n_u)
+    ends: NDArray[np.intp]  # (intervals, 2): the steps on both sides
+
+    def orders(self, multiplier: int, interval: int) -> NDArray[np.intp]:
+        """The orders at both ends of an interval."""
+        return self.order[multiplier, self.ends[interval]]
+
+
+class Knapsack:
+    """Steps of μ with T on H and elsewhere at each, neighbours in a piece belonging together."""
+
+    def __init__(
+        self, block: Block, pieces: list[Piece], high: Array, low: Array, single: Array
+    ) -> None:
+        """Take T on H, elsewhere, and on f, at every step of every piece."""
+        self._block = block
+        sizes = [piece.mu.size for piece in pieces]
+        self._mu = np.concatenate([piece.mu for piece in pieces])
+        self._is_in = np.repeat([piece.is_in for piece in pieces], sizes, axis=0)
+        self._is_out = np.repeat([piece.is_out for piece in pieces], sizes, axis=0)
+        f = np.repeat([piece.f for piece in pieces], sizes)
+        inner = np.delete(np.arange(self._mu.size), np.cumsum(sizes) - 1)
+        alone = np.flatnonzero(np.repeat(sizes, sizes) == 1)
+        self._left = np.concatenate([inner, alone])
+        self._right = np.concatenate([inner + 1, alone])
+        # under the second pattern β stands for β·high, which differs between neighbours
+        self._scale = high[self._right] / high[self._left]
+        self._scale[(low[self._left] > 0) | (f[self._left] >= 0)] = 1.0
+        self._high, self._entropy = high, -np.multiply.outer(entr(high), block.p)
+        self._low = np.repeat(low[:, None], block.n_u, axis=1)
+        which = np.flatnonzero(f >= 0)
+        self._low[which, f[which]] += single[which]
+        self._low_entropy = -entr(self._low) * block.p
+
+    def bounds(self, prices: Array, multipliers: Array, offset: Array | float = 0.0) -> Bounds:
+        """What no subset exceeds, less an offset at every step, shape (multipliers, steps)."""
+        block, mu = self._block, self._mu
+        a = (prices + multipliers[:, None] * block.p)[:, None, :]
+        F_low = self._low_entropy - a * self._low
+        gain = self._entropy - a * self._high[:, None] - F_low  # (multipliers, steps, n_u)
+        ratio = np.where(gain > 0, np.inf, -np.inf)
+        np.divide(gain, block.m, out=ratio, where=np.broadcast_to(block.m > 0, gain.shape))
+        ratio = np.where(self._is_in, np.inf, np.where(self._is_out, -np.inf, ratio))
+        order = np.argsort(-ratio, axis=2, kind="stable")
+        filled = np.cumsum(block.m[order], axis=2)
+        last = np.minimum((filled < mu[:, None] * (1 - 1e-12)).sum(axis=2), block.n_u - 1)
+        beta = np.take_along_axis(np.take_along_axis(ratio, order, 2), last[..., None], 2)[..., 0]
+        beta = np.where(np.isfinite(beta), beta, 0.0)
+        offsets = np.broadcast_to(offset, beta.shape)
+
+        def relaxed(at: NDArray[np.intp], multiplier: Array) -> Array:
+            over = gain[:, at] - multiplier[..., None] * block.m
+            over *= self._is_in[at] | ((over > 0) & ~self._is_out[at])
+            value = over.sum(axis=2) + low[:, at] + multiplier * mu[at]
+            return np.asarray(value - offsets[:, at])
+
+        low = F_low.sum(axis=2)
+        left, right = self._left, self._right
+        own = relaxed(np.arange(mu.size), beta)
+        value = np.minimum(
+            np.maximum(own[:, left], relaxed(right, beta[:, left] * self._scale)),
+            np.maximum(own[:, right], relaxed(left, beta[:, right] / self._scale)),
+        )
+        return Bounds(value, order, np.stack([left, right], axis=1))
+
+
+def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
+    """All vertices of one box."""
+    full = (hi - lo) / block.c
+    r = lo / full
+    pieces = []
+    for is_in, is_out, f in _parts(block):
+        least, most = _span(block, is_in, is_out)
+        if f >= 0:
+            least, most = max(least, r - block.m[f]), min(most, r)
+        if least <= most:
+            mu = np.linspace(least, most, _STEPS + 1)
+            mu = np.unique(mu if f >= 0 else np.append(mu, np.clip(r, least, most)))
+            pieces.append(Piece(mu, is_in, is_out, f))
+    mu = np.concatenate([piece.mu for piece in pieces])
+    f = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])
+    high, low = block.levels(mu, lo, hi)
+    high[f >= 0], low[f >= 0] = full, 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        single = np.where(f >= 0, np.clip((lo - mu * full) / block.m[f], 0, full), 0.0)
+    return Knapsack(block, pieces, high, low, single)
+
+
+def change_knapsack(block: Block, masses: Array, level: Array) -> tuple[Knapsack, Array] | None:
+    """Subsets at their change of pattern, T = level on H and 0 elsewhere, and the level of each step.
+
+    Both are given at increasing masses, and 1 / level is linear in the mass.
+    """
+    pieces = []
+    for is_in, is_out, f in _parts(block):
+        least, most = _span(block, is_in, is_out)
+        least, most = max(least, masses[0]), min(most, masses[-1])
+        if f < 0 and least <= most:
+            pieces.append(Piece(np.unique(np.clip(masses, least, most)), is_in, is_out, f))
+    if not pieces:
+        return None
+    mu = np.concatenate([piece.mu for piece in pieces])
+    high = 1 / np.interp(mu, masses, 1 / level)
+    return Knapsack(block, pieces, high, np.zeros_like(mu), np.zeros_like(mu)), high
+
+
+def large_cells(block: Block) -> NDArray[np.intp]:
+    """The cells with much of m."""
+    large = np.argsort(-block.m)[:_LARGE]
+    return np.asarray(large[block.m[large] > 0])
+
+
+def _parts(block: Block) -> list[tuple[Flags, Flags, int]]:
+    """All choices among the large cells, without and with one of them in the part of f."""
+    large = large_cells(block)
+    parts = []
+    for f in (-1, *large):
+        for which in itertools.product((False, True), repeat=large.size):
+            is_in, is_out = np.zeros((2, block.n_u), bool)
+            is_in[large], is_out[large] = which, np.logical_not(which)
+            if f < 0 or not is_in[f]:
+                parts.append((is_in, is_out, int(f)))
+    return parts
+
+
+def _span(block: Block, is_in: Flags, is_out: Flags) -> tuple[float, float]:
+    return float(block.m[is_in].sum()), float(block.m[~is_out].sum())

@@ -1,0 +1,246 @@
+"""Columns with one τ, or any τ between two, and every s*: what they are worth at given prices.
+
+Every column is divided by its τ here: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. Between two
+τ's the others lie below a chord (`changes`). For s* there are two bounds: its box is contained in
+[1/high, e^ε], where each of its vertices has a multiplier of its own, or it lies below a chord too,
+with one multiplier for all. Where masses differ so much that multipliers are loose, vertices that
+no multiplier rules out are few, and branch and bound finds the best of their products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.optimise.products import Branches, Lists, best_products
+from rldp.polyopt.blocks import Block
+from rldp.polyopt.boxes import Guest, Survivors, Tops, box, least_worth
+from rldp.polyopt.changes import Span, changes
+
+Array = NDArray[np.float64]
+
+_FAR, _NEAR = 6, 5  # multipliers: all over their range, and where the best ones were
+_AIMS = 2  # s* of which the best multipliers are looked at closely
+_LOOKS = 4  # at a range that is looked at once, each closer
+_BEYOND = np.array([1.0, 4.0])  # further multipliers, for prices that are far off
+_WIDE, _NARROW = 0.4, 0.02
+_MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
+_PATIENCE = 3000  # branches of such a search
+_MOST_WHOLE = 60  # columns taken from one search
+
+
+class Look(NamedTuple):
+    """A bound on what columns are worth, for every s*, and the vertices that were met."""
+
+    worth: Array
+    others: list[Array]
+    stars: list[Array]
+
+
+class Settled(NamedTuple):
+    """Whole columns, with Σ P̂ T = 1, that are worth more than the target, and a bound on all."""
+
+    columns: Array
+    best: float
+    bound: float
+
+
+class Range:
+    """Columns with low ≤ τ ≤ high; where both are 1 there is no s*."""
+
+    def __init__(self, blocks: Sequence[Block], factor: float, low: float, high: float) -> None:
+        """Take the blocks, e^ε, and the two τ's."""
+        self._blocks, self._factor, self.low, self.high = blocks, factor, low, high
+        self._ends = [
+            [box(block, 1.0, factor / tau) for block in blocks] for tau in sorted({low, high})
+        ]
+        self._stars = [box(block, 1 / high, factor) for block in blocks] if high > 1 else []
+        self._p_su = np.array([block.p for block in blocks])
+        largest = float(self._p_su.sum(axis=1).max()) if self._stars else 0.0
+        self._widest = int(np.argmax(self._p_su.sum(axis=1)))
+        self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
+        self._most = 1 + np.log(factor)
+        self.aims, self._width = np.zeros(0), _WIDE
+        self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
+        # of the last look: multipliers, what the others offer at both τ's, and their excess
+        self._at, self._tops, self._over = np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0))
+
+    def look(self, prices: Array) -> Look:
+        """Bound what columns are worth, and meet the vertices that come near the bounds."""
+        self._guests(prices)
+        guests = self._guests(prices, met := [])
+        others = [np.unique(top.T.round(12), axis=0) for top in met]
+        if not self._stars:
+            s = self._widest
+            others[s] = np.unique(np.concatenate([others[s], guests[0].T]).round(12), axis=0)
+        stars = [
+            np.concatenate([guest.T, star.variants(row, guest.multiplier)])
+            if guest.worth > 0
+            else guest.T
+            for guest, star, row in zip(guests, self._stars, prices, strict=False)
+        ]
+        self.worth = np.array([guest.worth for guest in guests])
+        return Look(self.worth, others, [np.unique(T.round(12), axis=0) for T in stars])
+
+    def _grid(self) -> Array:
+        near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
+        far = np.linspace(self._least, self._most, _FAR)
+        return np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
+
+    def _guests(self, prices: Array, met: list[Tops] | None = None) -> list[Guest]:
+        """One vertex exactly, that of s* if there is any, and the others through multipliers."""
+        at = self._grid()
+        offers = [
+            [one.offers(row, at) for one, row in zip(end, prices, strict=True)]
+            for end in (self._ends if met is None else self._ends[1:])
+        ]
+        if met is not None:
+            met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
+            offers = [[top.bound for top in met], *offers]
+        tops = np.array(offers)
+        excess = self._excess(prices, at, tops, is_star=False)
+        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
+        beside += excess.sum(axis=0) - excess
+        self._at, self._tops, self._over = at, tops, excess
+        boxes = self._stars or [self._ends[0][self._widest]]
+        rows = range(len(prices)) if self._stars else [self._widest]
+        guests = [
+            one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)
+        ]
+        worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
+        self._aim(np.array([guest.multiplier for guest in worst]))
+        return guests
+
+    def variants(self, prices: Array) -> list[Array]:
+        """Further vertices of the others at the multiplier that was best in the last look."""
+        multiplier = float(self.aims[0])
+        return [
+            one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
+        ]
+
+    def _excess(self, prices: Array, at: Array, tops: Array, *, is_star: bool) -> Array:
+        if self.low == self.high:
+            return np.zeros(tops.shape[1:])
+        return np.array(
+            [
+                changes(block, self._factor, is_star=is_star).excess(
+                    row, at, Span(self.low, self.high, *tops[:, s])
+                )
+                for s, (block, row) in enumerate(zip(self._blocks, prices, strict=True))
+            ]
+        )
+
+    def _aim(self, best: Array) -> None:
+        """Look more closely, the next time, where the best multipliers were."""
+        is_near = self.aims.size and abs(best[0] - self.aims).min() < self._width / 2
+        self._width = max(self._width / 3, _NARROW) if is_near else _WIDE
+        self.aims = best
+
+    def bounds(self, prices: Array, target: float) -> Array:
+        """Bounds for every s*, from several looks, each closer, until they are below the target."""
+        worth = np.full(len(self._stars) or 1, np.inf)
+        for _ in range(_LOOKS):
+            guests = self._guests(prices)
+            worth = np.minimum(worth, [guest.worth for guest in guests])
+            if worth.max() <= target:
+                return worth
+        return np.minimum(worth, self._chord(prices)) if self.low < self.high else worth
+
+    def _chord(self, prices: Array) -> Array:
+        """The bound of every s* with one multiplier for all, at those of the last look."""
+        at, excess = self._at, self._over
+        stars = np.array(
+            [
+                [
+                    box(block, 1 / tau, self._factor).offers(row, at)
+                    for block, row in zip(self._blocks, prices, strict=True)
+                ]
+                for tau in (self.low, self.high)
+            ]
+        )
+        own = self._excess(prices, at, stars, is_star=True)
+        sums = (self._tops.sum(axis=1, keepdims=True) - self._tops + stars).max(axis=0)
+        return least_worth(at, sums + excess.sum(axis=0) - excess + own)[0]
+
+    def settled(self, prices: Array, star: int, target: float) -> Settled | None:
+        """Search the products of what the last look at these prices left over, or give up.
+
+        The others have the widest of their boxes, that of the lower τ.
+        """
+        at, boxes, tops = self._at, list(self._ends[0]), self._tops[0].copy()
+        if self._stars:
+            boxes[star] = self._stars[star]
+            tops[star] = boxes[star].offers(prices[star], at)
+        rest = tops.sum(axis=0) - tops
+        left: list[Survivors] = []
+        for one, row, beside in zip(boxes, prices, rest, strict=True):
+            some = one.survivors(row, at, beside, target)
+            if some is None or some.mass.size > _MOST_SURVIVORS:
+                return None
+            left.append(some)
+        if not all(some.mass.size for some in left):
+            return Settled(np.zeros((0, *prices.shape)), target, target)
+        return _searched(left, target)
+
+
+    def proven(self, prices: Array, worth: Array, target: float) -> Array:
+        """These bounds on what columns are worth, each lowered by searches, down to the target."""
+        worth = worth.copy()
+        for star in np.argsort(-worth):
+            goal = target
+            while worth[star] > goal:
+                settled = self.settled(prices, int(star), goal)
+                if settled is None:
+                    return worth
+                worth[star] = min(worth[star], settled.bound)
+                if not len(settled.columns):
+                    break
+                goal = max(1.5 * goal, 1.1 * settled.best)
+        return worth
+
+
+def _searched(
+    left: Sequence[Survivors], target: float, each: Sequence[int] = ()
+) -> Settled:
+    """Products of one vertex from every list: the best of all, and with each vertex of some lists."""
+    n_s, shape = len(left), (len(left), max(some.mass.size for some in left))
+    T, gain, mass = np.zeros((*shape, left[0].T.shape[1])), np.zeros(shape), np.ones(shape)
+    for s, some in enumerate(left):
+        n = some.mass.size
+        T[s, :n], gain[s, :n], mass[s, :n] = some.T, some.gain, some.mass
+    own = np.arange(n_s)
+    last = np.array([[some.mass.size - 1 for some in left]])
+    first = np.zeros_like(last)
+    for s in each:
+        n = left[s].mass.size
+        more_first, more_last = (np.repeat(side[:1], n, axis=0) for side in (first, last))
+        more_first[:, s] = more_last[:, s] = np.arange(n)
+        first, last = np.vstack([first, more_first]), np.vstack([last, more_last])
+    roots = Branches(np.repeat(own[None], len(first), axis=0), first, last)
+    found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
+    _, which = np.unique(found.choice, axis=0, return_index=True)
+    choice = found.choice[np.sort(which)[:_MOST_WHOLE]]
+    columns = T[own, choice] / mass[own, choice].sum(axis=1)[:, None, None]
+    return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
+
+
+def products(
+    seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False
+) -> Array:
+    """Whole columns from vertices that were met, each with one s*, worth more than the target."""
+    found = [np.zeros((0, *p_su.shape))]
+    for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
+        lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
+        left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
+        each = range(len(lists)) if many else [star] if seen.stars else []
+        found.append(_searched(left, target, each).columns)
+    return np.concatenate(found)
+
+
+def _priced(T: Array, prices: Array, p: Array) -> Survivors:
+    T = T[np.argsort(T @ p)]
+    return Survivors(-entr(T) @ p - T @ prices, T @ p, T)
