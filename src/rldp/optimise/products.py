@@ -63,9 +63,7 @@ class _Meeting(NamedTuple):
     light: Indices
 
 
-def best_products(
-    lists: Lists, roots: Branches, target: float, patience: float = np.inf
-) -> Found:
+def best_products(lists: Lists, roots: Branches, target: float, patience: float = np.inf) -> Found:
     """Products worth more than the target, or the proof that there are none.
 
     Branches are split until something is found or nothing is left to split; in the second case

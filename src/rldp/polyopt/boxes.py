@@ -58,7 +58,7 @@ class Box(ABC):
 
     @abstractmethod
     def variants(self, prices: Array, multiplier: float) -> Array:
-        """Good vertices that differ: for each cell some where it is high and some where it is low."""
+        """Good vertices that differ: for each cell some where it is high, some where it is low."""
 
     def survivors(
         self, prices: Array, multipliers: Array, others: Array, target: float
@@ -78,7 +78,7 @@ def least_worth(multipliers: Array, sums: Array) -> tuple[Array, Array]:
     low, high = multipliers[:-1], multipliers[1:]
     B = (sums[..., :-1] - sums[..., 1:]) / (high - low)
     with np.errstate(divide="ignore", invalid="ignore"):
-        at = np.clip(np.nan_to_num(1 + sums[..., :-1] / B + low, nan=low), low, high)
+        at = np.clip(np.where(B == 0, low, 1 + sums[..., :-1] / B + low), low, high)
         value = B * (at - low) - sums[..., :-1]
         worth = np.where(value > 0, at - 1 - np.log(value), np.inf)
     best = worth.argmin(axis=-1)[..., None]
@@ -112,7 +112,7 @@ class _ListBox(Box):
         return Tops(worth.max(axis=1), self._T[best])
 
     def variants(self, prices: Array, multiplier: float) -> Array:
-        return self._T
+        return np.asarray(self._T)
 
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._T @ prices
@@ -151,7 +151,8 @@ class _SubsetBox(Box):
 
     def _sum(self, weights: Array, high: Array, low: Array, single: Array) -> Array:
         inside = subset_sums(weights)[self._H]
-        return inside * (high - low) + weights.sum() * low + weights[self._f] * single
+        sums = inside * (high - low) + weights.sum() * low + weights[self._f] * single
+        return np.asarray(sums)
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)

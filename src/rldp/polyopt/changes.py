@@ -1,10 +1,10 @@
 """What one block can offer between two τ's, from what it offers at both.
 
-Let every column be divided by its τ: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. While a vertex keeps its
-pattern, T is linear in 1/τ, and its P̂ T log T - a·T is convex: it lies below the chord of its ends. Each
-of these is a vertex at the lower τ, one at the upper τ, or a subset at its change of pattern in
-between. So no vertex exceeds the chord of the best at both τ's by more than the subsets that change
-in between do: the excess.
+Let every column be divided by its τ: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. While a
+vertex keeps its pattern, T is linear in 1/τ, and its P̂ T log T - a·T is convex: it lies below the
+chord of its ends. Each of these is a vertex at the lower τ, one at the upper τ, or a subset at its
+change of pattern in between. So no vertex exceeds the chord of the best at both τ's by more than
+the subsets that change in between do: the excess.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class _Bounded(Changes):
         tau = 1 / (factor - c * level) if self._is_star else factor / (1 + c * level)
         part = span.part(tau)
         chord = span.at_low[:, None] + (span.at_high - span.at_low)[:, None] * part
-        return np.maximum(knapsack.bounds(prices, multipliers, chord).value.max(axis=1), 0.0)
+        most = knapsack.bounds(prices, multipliers, chord).value.max(axis=1)
+        return np.asarray(np.maximum(most, 0.0))
 
     def _mass(self, tau: float) -> float:
         """m(H) of the subsets that change at this τ."""

@@ -1,4 +1,4 @@
-"""Blocks with too many subsets to list: T depends on H through μ = m(H) alone, a knapsack for every μ.
+"""Blocks with too many subsets to list: T depends on H through μ = m(H), a knapsack for every μ.
 
 With a multiplier β on m(H) = μ no subset exceeds Σ_u max(F_u(high) - β m_u, F_u(low)) + β μ,
 F_u(t) = P̂_u t log t - a_u t. That is convex in μ under the first and third pattern and, with β
@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
     def orders(self, multiplier: int, interval: int) -> NDArray[np.intp]:
         """The orders at both ends of an interval."""
-        return self.order[multiplier, self.ends[interval]]
+        return np.asarray(self.order[multiplier, self.ends[interval]])
 
 
 class Knapsack:
@@ -118,16 +118,16 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
             mu = np.unique(mu if f >= 0 else np.append(mu, np.clip(r, least, most)))
             pieces.append(Piece(mu, is_in, is_out, f))
     mu = np.concatenate([piece.mu for piece in pieces])
-    f = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])
+    cell = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])
     high, low = block.levels(mu, lo, hi)
-    high[f >= 0], low[f >= 0] = full, 0.0
+    high[cell >= 0], low[cell >= 0] = full, 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        single = np.where(f >= 0, np.clip((lo - mu * full) / block.m[f], 0, full), 0.0)
+        single = np.where(cell >= 0, np.clip((lo - mu * full) / block.m[cell], 0, full), 0.0)
     return Knapsack(block, pieces, high, low, single)
 
 
 def change_knapsack(block: Block, masses: Array, level: Array) -> tuple[Knapsack, Array] | None:
-    """Subsets at their change of pattern, T = level on H and 0 elsewhere, and the level of each step.
+    """Subsets at their change of pattern, T = level on H and 0 elsewhere, and every step's level.
 
     Both are given at increasing masses, and 1 / level is linear in the mass.
     """

@@ -72,7 +72,8 @@ class Range:
     def look(self, prices: Array) -> Look:
         """Bound what columns are worth, and meet the vertices that come near the bounds."""
         self._guests(prices)
-        guests = self._guests(prices, met := [])
+        met: list[Tops] = []
+        guests = self._guests(prices, met)
         others = [np.unique(top.T.round(12), axis=0) for top in met]
         if not self._stars:
             s = self._widest
@@ -108,9 +109,7 @@ class Range:
         self._at, self._tops, self._over = at, tops, excess
         boxes = self._stars or [self._ends[0][self._widest]]
         rows = range(len(prices)) if self._stars else [self._widest]
-        guests = [
-            one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)
-        ]
+        guests = [one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)]
         worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
         self._aim(np.array([guest.multiplier for guest in worst]))
         return guests
@@ -147,7 +146,7 @@ class Range:
             guests = self._guests(prices)
             worth = np.minimum(worth, [guest.worth for guest in guests])
             if worth.max() <= target:
-                return worth
+                return np.asarray(worth)
         return np.minimum(worth, self._chord(prices)) if self.low < self.high else worth
 
     def _chord(self, prices: Array) -> Array:
@@ -186,7 +185,6 @@ class Range:
             return Settled(np.zeros((0, *prices.shape)), target, target)
         return _searched(left, target)
 
-
     def proven(self, prices: Array, worth: Array, target: float) -> Array:
         """These bounds on what columns are worth, each lowered by searches, down to the target."""
         worth = worth.copy()
@@ -203,10 +201,8 @@ class Range:
         return worth
 
 
-def _searched(
-    left: Sequence[Survivors], target: float, each: Sequence[int] = ()
-) -> Settled:
-    """Products of one vertex from every list: the best of all, and with each vertex of some lists."""
+def _searched(left: Sequence[Survivors], target: float, each: Sequence[int] = ()) -> Settled:
+    """Products of one vertex from every list: the best, and those of each vertex of some lists."""
     n_s, shape = len(left), (len(left), max(some.mass.size for some in left))
     T, gain, mass = np.zeros((*shape, left[0].T.shape[1])), np.zeros(shape), np.ones(shape)
     for s, some in enumerate(left):
@@ -228,15 +224,13 @@ def _searched(
     return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
 
 
-def products(
-    seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False
-) -> Array:
+def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False) -> Array:
     """Whole columns from vertices that were met, each with one s*, worth more than the target."""
     found = [np.zeros((0, *p_su.shape))]
     for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
-        each = range(len(lists)) if many else [star] if seen.stars else []
+        each = list(range(len(lists))) if many else [int(star)] if seen.stars else []
         found.append(_searched(left, target, each).columns)
     return np.concatenate(found)
 

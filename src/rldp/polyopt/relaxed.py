@@ -7,14 +7,15 @@ gives products of nearly equal mass, so hardly anything is lost. Columns with τ
 so do products at the end, for the prices of whole columns.
 
 Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α. The prices
-of the best bound so far are the centre, and columns are looked for part of the way from there to the
-prices of the programme. The bound is made for some τ's first. In the end ranges between them are
-halved until it holds for all, and where that shows a column worth having, its τ joins them.
+of the best bound so far are the centre, and columns are looked for part of the way from there to
+the prices of the programme. The bound is made for some τ's first. In the end ranges between them
+are halved until it holds for all, and where that shows a column worth having, its τ joins them.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -127,7 +128,7 @@ class Relaxed:
         finally:
             if mixture.release(mixed):
                 mixed = mixture.solved()
-            self._pool = [T.round(12) for _, T in mixed.parts]
+            self._pool = [T.round(12).reshape(-1, self._p_su.shape[1]) for _, T in mixed.parts]
             optimum = self._join(master, mixed)
         return optimum
 
@@ -177,7 +178,7 @@ class Relaxed:
         """Look halfway between the τ's, and add those with columns worth having."""
         taus = sorted(node.low for node in self._nodes)
         worst, found = 0.0, False
-        for low, high in zip(taus[:-1], taus[1:], strict=True):
+        for low, high in itertools.pairwise(taus):
             if not self._bends or high < low * (1 + _APART):
                 continue
             node = self._node(float(np.sqrt(low * high)))
@@ -259,7 +260,7 @@ class Relaxed:
         prices, target = self._centre, _CLOSE * value
         taus = sorted(node.low for node in self._nodes)
         bounds = _Halves(self._blocks, self._factor, prices, target)
-        for low, high in zip(taus[:-1], taus[1:], strict=True):
+        for low, high in itertools.pairwise(taus):
             bounds.push(low, high)
         found: list[tuple[Range, Array]] = []
         while bounds.worst > target and time.monotonic() < deadline and len(found) < _AT_ONCE:
@@ -308,4 +309,4 @@ def _flat(block: Block) -> Array:
     """Columns of one level: constant ones, or single cells where the distribution is known."""
     if block.c > 0:
         return np.ones((1, block.n_u))
-    return block.vertices(np.ones(1), np.ones(1))[0][0][: int((block.m > 0).sum())]
+    return np.asarray(block.vertices(np.ones(1), np.ones(1))[0][0][: int((block.m > 0).sum())])

@@ -1,0 +1,101 @@
+"""The search on large tables, forced on small ones where the exact optimum is known."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import rldp
+from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table
+from rldp.information import mutual_information
+from rldp.polyopt.blocks import Block
+from rldp.polyopt.cone import inequalities
+from rldp.polyopt.solve import best_columns
+
+SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
+
+
+def solved(F, epsilon, *, distinct=True, seconds=np.inf):
+    return best_columns(
+        F.table.p_su,
+        F.conditional_bounds[0],
+        epsilon,
+        distinct=distinct,
+        deadline=time.monotonic() + seconds,
+    )
+
+
+def random_set(seed):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(2, 5), rng.integers(1, 4)
+    p = rng.dirichlet(np.full(shape[0] * shape[1], 0.6))
+    counts = rng.multinomial(int(10 ** rng.uniform(1, 4)), p).reshape(shape)
+    if seed % 7 == 0:
+        counts[0] = 0  # an S value that was never seen
+        counts[1, 0] += 1
+    return SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1, 0.8))
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_the_bound_is_never_below_the_optimum(seed, monkeypatch):
+    F, epsilon = random_set(seed)
+    distinct = seed % 4 != 0
+    exact = solved(F, epsilon, distinct=distinct)
+    monkeypatch.setattr("rldp.polyopt.solve.MOST_LISTED", 0)
+    found = solved(F, epsilon, distinct=distinct, seconds=1.0)
+    kept = mutual_information(F.table.p_su, found.Q)
+    assert kept <= exact.utility + 1e-8
+    assert found.bound >= exact.utility - 1e-8
+    blocks = [Block(m, p) for m, p in zip(F.conditional_bounds[0], F.table.p_su, strict=True)]
+    rows = inequalities(blocks, math.exp(epsilon), distinct=distinct)
+    columns = np.moveaxis(found.Q, 2, 0).reshape(found.Q.shape[2], -1)
+    possible = F.conditional_bounds[1].ravel() > 0
+    columns = np.where(possible, columns, 0.0)
+    assert (columns @ rows.T).min() > -1e-8
+
+
+def test_most_of_the_optimum_is_found(monkeypatch):
+    F = ChiSquareSet(rldp.datasets.jeffreys(5, 4, 1000, seed=1).table)
+    exact = solved(F, 1.0)
+    monkeypatch.setattr("rldp.polyopt.solve.MOST_LISTED", 0)
+    found = solved(F, 1.0, seconds=8.0)
+    assert mutual_information(F.table.p_su, found.Q) >= 0.97 * exact.utility
+    assert found.bound <= 1.1 * exact.utility
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_more_useful_values_than_subsets_can_be_listed(kind):
+    """Beyond 16 U values a knapsack bounds each block."""
+    rng = np.random.default_rng(0)
+    F = kind(Table(rng.multinomial(5000, rng.dirichlet(np.full(60, 0.5))).reshape(3, 20)))
+    found = solved(F, 1.0, seconds=6.0)
+    kept = mutual_information(F.table.p_su, found.Q)
+    srr = rldp.compare(F, 1.0, protocols=["srr"])[0]["utility"]
+    assert srr - 1e-9 <= kept <= found.bound + 1e-9
+
+
+def test_a_large_design_is_proved_and_stops_in_time():
+    F = ChiSquareSet(rldp.datasets.jeffreys(9, 9, 1000, seed=1).table)
+    p = rldp.design(F, 1.0, "polyopt", time_limit=5.0)
+    closed = rldp.compare(F, 1.0, protocols=["srr", "ir", "grr-cr"], bounds="paper")
+    assert rldp.verify(p)
+    assert p.utility > max(record["utility"] for record in closed)
+    assert p.matrix.shape[2] <= F.table.counts.size
+    assert p.optimality_gap is None or p.optimality_gap >= 0
+
+
+def test_ctrl_c_returns_the_best_so_far():
+    F = ChiSquareSet(rldp.datasets.jeffreys(9, 9, 1000, seed=1).table)
+    told = []
+
+    def interrupt(utility, _bound):
+        told.append(utility)
+        if len(told) == 5:
+            raise KeyboardInterrupt
+
+    p = rldp.design(F, 1.0, "polyopt", time_limit=60.0, progress=interrupt)
+    assert len(told) == 5
+    assert rldp.verify(p)
