@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 _CLOSED, _CLOSED_SHARE = 1e-9, 1e-7  # nats, and of a column's gain: a gap that counts as none
 _FINEST = 1e-13  # nats that rounding leaves
 _AT_ONCE = 200  # columns added together
+_MOST_CELLS = 49  # beyond, exact pricing closes the gap too slowly
 MOST_LISTED = 5e7  # numbers in the lists of vertices
 
 
@@ -60,7 +61,8 @@ def best_columns(
     if seeds is not None:
         master.add(seeds)
     told = progress or untold
-    if Listed.size(blocks, factor, distinct=distinct) > MOST_LISTED:
+    is_listed = Listed.size(blocks, factor, distinct=distinct) <= MOST_LISTED
+    if p_su.size > _MOST_CELLS or not is_listed:
         search = Relaxed(p_su, blocks, factor, distinct=distinct)
         optimum, bound = search.solved(master, deadline, told)
     else:
