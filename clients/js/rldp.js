@@ -111,6 +111,7 @@ function dense({ Q }, bits) {
     row: (s, u) => Q[s][u],
     report: ([y]) => y,
     parts: () => [numbered(Q[0][0].length)],
+    readsSensitive: Q.some((rows) => rows.some((row, u) => row.some((x, y) => x !== Q[0][u][y]))),
   };
 }
 
@@ -244,6 +245,8 @@ export class Protocol {
       throw new ProtocolError(`The schema has other cells than the channel, which has ${n_s} × ${n_u}.`);
     }
     this.words = this.#channel.words; // that one record takes
+    // where nothing depends on s, whoever releases need not know it
+    this.readsSensitive = !this.useful.length || (this.#channel.readsSensitive ?? true);
     this.#labels = this.#channel.parts(product(this.sensitive), product(this.useful));
     Object.freeze(this);
   }
@@ -280,7 +283,7 @@ export class Protocol {
         }
         return sum * labels.length + codes.get(label);
       }, 0);
-    return [code(this.sensitive), code(this.useful)];
+    return [this.readsSensitive ? code(this.sensitive) : 0, code(this.useful)];
   }
 
   /** The report of a cell by `words` words, BigInts of 64 bits: a number, or for sets a list. */

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 _STEPS = 60  # of Newton at most; a handful is usual
 _ULP = float(np.finfo(float).eps)
+_NO_DISTANCE = 1e-18  # of the size of a vector
 
 
 class Extremum(NamedTuple):
@@ -203,3 +204,61 @@ def worst_split(
         is_inside = (new > low) & (new < high) & (step % 4 < 3)  # halving now and then
         x = np.where(is_there, x, np.where(is_inside, new, (low + high) / 2))
     return Split(first, top, bottom)
+
+
+def shared_maximum(
+    c_1: Array,
+    p_1: Array,
+    weight_1: Array,
+    c_2: Array,
+    p_2: Array,
+    weight_2: Array,
+    budget: float,
+) -> Array:
+    """max R_1·c_1 + R_2·c_2 over two balls that share a budget as in `worst_split`, from above.
+
+    With S_i = Σ p_i √(μ_i - c_i), K = budget + weight_1 + weight_2 and W = Σ (weight_i S_i/2)^(2/3)
+    the dual is the minimum over μ_i ≥ max c_i of μ_1 + μ_2 - 4 W³/K², and any μ gives a bound.
+    """
+    c, p = np.stack([c_1, c_2]), np.stack([p_1, p_2])
+    weight = np.stack([weight_1, weight_2])
+    top = c.max(axis=-1)
+    gap = top[..., None] - c
+    K = budget + weight.sum(axis=0)
+    size = gap.max(axis=(0, -1))
+    size = np.where(size > 0, size, 1.0)
+    gap /= size[..., None]
+    x = np.maximum(_distance_to_top(gap, p, 1 + budget / 2 / weight), _NO_DISTANCE)
+    # at the minimum S_i² is η weight_i k_i³/2, and no k_i is far from 1
+    square = (p * np.sqrt(gap + x[..., None])).sum(axis=-1) ** 2
+    x = np.maximum(x, (square / weight).max(axis=0) * weight - square)
+    at, best = x, np.full(K.shape, np.inf)
+    for _ in range(_STEPS):
+        a = np.sqrt(gap + x[..., None])
+        S, Z, V = (p * a).sum(axis=-1), (p / a).sum(axis=-1) / 2, -(p / a**3).sum(axis=-1) / 4
+        part = (weight * S / 2) ** (2 / 3)
+        W = part.sum(axis=0)
+        value = x.sum(axis=0) - 4 * W**3 / K**2
+        is_down = value <= best
+        at, best = np.where(is_down, x, at), np.minimum(best, value)
+        # Newton on a convex function of two positive numbers; half of a step that led up
+        slope = 2 / 3 * part * Z / S
+        bend = 2 / 3 * part * (V / S - (Z / S) ** 2 / 3)
+        g = 1 - 12 * W**2 / K**2 * slope
+        h = -12 / K**2 * (2 * W * slope**2 + W**2 * bend)
+        cross = -24 / K**2 * W * slope[0] * slope[1]
+        determinant = np.maximum(h[0] * h[1] - cross**2, 1e-6 * h[0] * h[1])
+        step = -np.stack([h[1] * g[0] - cross * g[1], h[0] * g[1] - cross * g[0]]) / determinant
+        kept = np.clip(step, -0.9 * x, 9 * x)
+        # where a number is held back, the other one answers to that
+        is_held = np.abs(step - kept) > 0
+        answer = np.clip(-(g + cross * kept[::-1]) / h, -0.9 * x, 9 * x)
+        first = is_held[0] & ((step[0] / x[0]) ** 2 >= (step[1] / x[1]) ** 2)
+        kept[1] = np.where(first, answer[1], kept[1])
+        kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
+        new = np.where(is_down, x + kept, (x + at) / 2)
+        is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-14
+        if (is_small & (np.abs(new - x) < x / 2).all(axis=0)).all():
+            break
+        x = np.maximum(new, _NO_DISTANCE)
+    return np.asarray(top.sum(axis=0) + size * best)

@@ -11,7 +11,7 @@ import numpy as np
 from rldp.counting import column_names, unknown_column
 from rldp.errors import DataError, MissingExtraError, ParameterError
 from rldp.protocol import PublicProtocol, ReleaseProtocol
-from rldp.release.columns import schema_columns
+from rldp.release.columns import read_columns
 from rldp.release.frames import is_frame
 from rldp.release.keys import read_key
 
@@ -99,7 +99,7 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         available = column_names(X)
         id_column = () if self.record_id is None else (self.record_id,)
-        for name in (*schema_columns(self.protocol.schema), *self._kept, *id_column):
+        for name in (*read_columns(self.protocol), *self._kept, *id_column):
             if name not in available:
                 raise DataError(unknown_column(name, available))
 

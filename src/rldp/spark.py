@@ -14,7 +14,7 @@ from typing import Any
 from rldp.counting import Levels, Missing, Names, chosen_columns, column_names, unknown_column
 from rldp.errors import DataError, MissingExtraError, ParameterError
 from rldp.protocol import PublicProtocol, ReleaseProtocol
-from rldp.release.columns import schema_columns
+from rldp.release.columns import read_columns
 from rldp.release.randomness import checked_key
 from rldp.table import Table
 
@@ -59,7 +59,7 @@ def release(
     kept = (keep,) if isinstance(keep, str) else tuple(keep)
     if column in kept or len(set(kept)) < len(kept):
         raise ParameterError(f"Expected different columns in the result, got {(*kept, column)}.")
-    names = schema_columns(p.schema)
+    names = read_columns(p)
     needed = tuple(dict.fromkeys((*names, *kept, record_id)))
     kinds = _kinds(df, needed)
     _check_labels({name: kinds[name] for name in names})

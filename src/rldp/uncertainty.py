@@ -21,6 +21,7 @@ from rldp.ball import (
     attained_minimum,
     largest_mean,
     maximiser,
+    shared_maximum,
     smallest_mean,
     worst_split,
 )
@@ -76,6 +77,22 @@ class UncertaintySet(ABC):
     def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The largest log(T_1·P_{U|s_1} / T_2·P_{U|s_2}) over F, row by row, with s_1 ≠ s_2."""
         return log_ratio(self.mean_range(T_1, s_1)[1], self.mean_range(T_2, s_2)[0])
+
+    def largest_differences(self, T: Array, ratio: float) -> Array:
+        """The largest T[i, s]·P_{U|s} - ratio · T[i, s']·P_{U|s'} over F, at [i, s, s'].
+
+        T has shape (columns, n_s, n_u). Where s = s' the answer is -∞; where no set of conditionals
+        comes above 0 even if all vary apart, it is what they reach apart.
+        """
+        low, high = self._mean_ranges(T)
+        difference = high[:, :, None] - ratio * low[:, None, :]
+        difference[:, np.arange(self.table.n_s), np.arange(self.table.n_s)] = -np.inf
+        return np.asarray(difference)
+
+    def _mean_ranges(self, T: Array) -> tuple[Array, Array]:
+        s = np.tile(np.arange(self.table.n_s), len(T))
+        low, high = self.mean_range(T.reshape(s.size, -1), s)
+        return low.reshape(T.shape[:2]), high.reshape(T.shape[:2])
 
     @abstractmethod
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
@@ -279,14 +296,36 @@ class ChiSquareSet(UncertaintySet):
     def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The budget is shared in the worst way, but for S values that need none of it."""
         ratios = super().worst_log_ratios(T_1, s_1, T_2, s_2)
-        p_s = self.table.p_s
-        shares = (s_1 >= 0) & (s_2 >= 0) & (p_s[s_1] > 0) & (p_s[s_2] > 0) & np.isfinite(ratios)
+        shares = self._share(s_1, s_2) & np.isfinite(ratios)
         if shares.any():
             ratios[shares] = self._split(T_1, s_1, T_2, s_2, shares, self.budget).log_ratio
         return ratios
 
+    def largest_differences(self, T: Array, ratio: float) -> Array:
+        """The budget is shared in the worst way where even all of it for both is too much."""
+        difference = super().largest_differences(T, ratio)
+        i, s_1, s_2 = np.nonzero(difference > 0)
+        shares = self._share(s_1, s_2)
+        i, s_1, s_2 = i[shares], s_1[shares], s_2[shares]
+        if i.size:
+            p, p_s = self.table.p_u_given_s, self.table.p_s
+            difference[i, s_1, s_2] = shared_maximum(
+                T[i, s_1], p[s_1], p_s[s_1], -ratio * T[i, s_2], p[s_2], p_s[s_2], self.budget
+            )
+        return difference
+
+    def _share(self, s_1: Codes, s_2: Codes) -> NDArray[np.bool_]:
+        p_s = self.table.p_s
+        return np.asarray((s_1 >= 0) & (s_2 >= 0) & (p_s[s_1] > 0) & (p_s[s_2] > 0))
+
     def _split(
-        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, rows: NDArray[np.bool_], budget: float
+        self,
+        T_1: Array,
+        s_1: Codes,
+        T_2: Array,
+        s_2: Codes,
+        rows: NDArray[np.bool_],
+        budget: float,
     ) -> Split:
         p, p_s = self.table.p_u_given_s, self.table.p_s
         first, second = s_1[rows], s_2[rows]

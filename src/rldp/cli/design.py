@@ -26,7 +26,7 @@ def design(
         typer.Option(
             "--protocol",
             "-p",
-            help="best, grr, ue, srr, ir, grr-cr, ue-cr, polyopt or ldp-optimal.",
+            help="best, grr, ue, srr, ir, grr-cr, ue-cr, polyopt, optimal or ldp-optimal.",
         ),
     ] = "best",
     alpha: arguments.Alpha = 0.05,
@@ -41,9 +41,12 @@ def design(
     identifiable: Annotated[
         bool, typer.Option("--identifiable", help="Every cell can be estimated from reports.")
     ] = False,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
+    ] = False,
     time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
-    ] = 30.0,
+        float | None, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
+    ] = None,
     pin: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE ...", help="Parameters to fix, such as epsilon_2=0.3."),
@@ -67,6 +70,7 @@ def design(
             pairs=pairs,
             objective=objective,
             parameters=_pinned(pin or []),
+            hidden=hidden,
             identifiable=identifiable,
             time_limit=time_limit,
             progress=progress,

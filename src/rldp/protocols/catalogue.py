@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict, cast
 
 import numpy as np
@@ -24,15 +24,21 @@ from rldp.uncertainty import UncertaintySet
 Array = NDArray[np.float64]
 
 FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
-PROGRAMMES = {"polyopt": programmes.polyopt, "ldp-optimal": programmes.ldp_optimal}
+PROGRAMMES = {
+    "polyopt": programmes.polyopt,
+    "optimal": programmes.optimal,
+    "ldp-optimal": programmes.ldp_optimal,
+}
 BEST, CEILING = "best", "ceiling"
 NAMES = (*FAMILIES, *PROGRAMMES, BEST)
 COMPARED = (*FAMILIES, "polyopt", BEST, CEILING)
 BOUNDS = ("sharp", "exact", "paper")
 LARGEST_EPSILON = 100.0
 
-_TIME_LIMIT = 30.0  # seconds for one design
-_TIME_TO_COMPARE = 10.0  # and for one line of a comparison
+_TIME_LIMIT = 30.0  # seconds for one design,
+_SHORT_LIMIT = 8.0  # or for one where the optimum over F is searched on
+_MOST_SHORT = 49  # cells,
+_TIME_TO_COMPARE = 4.0  # and for one line of a comparison
 _MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
 _MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
 _MOST_CELLS = 300  # where exact bounds are tried for "best"
@@ -69,9 +75,10 @@ def design(
     pairs: str = "distinct",
     objective: str = "empirical",
     parameters: Mapping[str, float | str] | None = None,
+    hidden: bool = False,
     identifiable: bool = False,
     condition: float | None = None,
-    time_limit: float = _TIME_LIMIT,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> ReleaseProtocol:
     """The most useful protocol of a kind, or the best mixture of all kinds, that is (ε, F)-RLDP.
@@ -81,19 +88,22 @@ def design(
     Args:
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0.
-        protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "ldp-optimal" (the best
-            that protects the whole record), or "best": a mixture of outputs of all of them, with
-            sharp and with exact bounds, that is never less useful than any.
+        protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
+            a search finds among all that are private over F), "ldp-optimal" (the best that
+            protects the whole record), or "best": "optimal" with the outputs of all others mixed
+            in, with sharp and with exact bounds, so that it is never less useful than any.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
             conditions as the paper prints them. With "best", "paper" chooses among those.
         pairs: for polyopt, "distinct" (s1 ≠ s2) or "all" (Γ as the paper prints it).
         objective: for polyopt, "empirical", or "robust": the most that is kept for all of F.
         parameters: parameters to pin, under the names that the result reports.
+        hidden: for optimal and best, ask that the randomiser does not read S: Q(y|s,u) = Q(y|u).
         identifiable: ask that every cell of the table can be estimated from reports, by mixing in
             as little as possible of a closed form that allows it.
         condition: how ill-conditioned the estimate may be then; by default twice the best of the
             closed forms.
-        time_limit: seconds after which a search ends with the best protocol so far; so does Ctrl-C.
+        time_limit: seconds after which a search ends with the best protocol so far, as it does at
+            Ctrl-C; 30 if not given, and 8 for optimal and best on tables of up to 49 cells.
         progress: called during a search with the nats kept so far and a bound on them.
 
     >>> from rldp import ChiSquareSet, Table
@@ -103,7 +113,18 @@ def design(
     """
     _check_set(uncertainty)
     epsilon = float(_checked([epsilon])[0])
-    options = programmes.Options(pairs, objective, time_limit, progress)
+    options = programmes.Options(
+        pairs,
+        objective,
+        hidden,
+        _time_limit(protocol, uncertainty) if time_limit is None else time_limit,
+        progress,
+    )
+    if hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
+        raise ParameterError(
+            "hidden=True goes with protocol 'optimal' or 'best', and neither with bounds='paper' "
+            "nor with identifiable=True: what S is cannot be estimated from reports without it."
+        )
     if parameters and protocol in (*PROGRAMMES, BEST):
         raise ParameterError(f"{protocol} has no parameters to pin.")
     if protocol in PROGRAMMES:
@@ -115,6 +136,11 @@ def design(
     if identifiable:
         draft = _identified(draft, uncertainty, epsilon, condition)
     return _proved(draft, uncertainty, epsilon)
+
+
+def _time_limit(protocol: str, F: UncertaintySet) -> float:
+    is_short = protocol in ("optimal", BEST) and F.table.counts.size <= _MOST_SHORT
+    return _SHORT_LIMIT if is_short else _TIME_LIMIT
 
 
 def _identified(
@@ -169,6 +195,7 @@ def _closed_form(
 def _programme(name: str, F: UncertaintySet, epsilon: float, options: programmes.Options) -> _Draft:
     found = PROGRAMMES[name](F, epsilon, options)
     chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
+    chosen |= {"hidden": "yes"} if options.hidden else {}
     return _Draft(name, found.channel, found.parameters, chosen, found.bound)
 
 
@@ -183,6 +210,8 @@ def _best(F: UncertaintySet, epsilon: float, bounds: str, options: programmes.Op
 
     if bounds == "paper":
         return max(drafts(FAMILIES, bounds), key=utility)
+    if options.hidden:
+        return replace(_programme("optimal", F, epsilon, options), name=BEST)
     known = drafts(FAMILIES, "sharp")
     if F.table.counts.size <= _MOST_CELLS:
         known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack
@@ -191,8 +220,9 @@ def _best(F: UncertaintySet, epsilon: float, bounds: str, options: programmes.Op
         for draft in known
         if draft.name in _MIXED and draft.channel.n_outputs <= _MOST_OUTPUTS
     ]
-    found = programmes.merged(F, epsilon, mixed, options)
-    return max(_Draft(BEST, found.channel, {}, {}), *known, key=utility)
+    found = programmes.optimal(F, epsilon, options, mixed)
+    best = max(_Draft(BEST, found.channel, {}, {}), *known, key=utility)
+    return replace(best, bound=found.bound)
 
 
 def compare(

@@ -8,13 +8,15 @@ they sum to 1 for every input, and the best such mixture is a linear programme.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rldp.channel import Channel, DenseChannel
 from rldp.errors import ParameterError
+from rldp.optimal.solve import optimal_columns
 from rldp.polyopt.columns import Progress
 from rldp.polyopt.robust import robust_columns
 from rldp.polyopt.solve import best_columns, is_optimal
@@ -36,6 +38,7 @@ class Options:
 
     pairs: str = "distinct"
     objective: str = "empirical"
+    hidden: bool = False
     time_limit: float = 30.0
     progress: Progress | None = None
 
@@ -88,6 +91,30 @@ def polyopt(F: UncertaintySet, epsilon: float, options: Options) -> Outcome:
     return Outcome(DenseChannel(found.Q), found.bound)
 
 
+def optimal(
+    F: UncertaintySet, epsilon: float, options: Options, channels: Sequence[Channel] = ()
+) -> Outcome:
+    """The best protocol found among all that are private over F, with what none can exceed.
+
+    Outputs of channels that are private over F are mixed in. Over all distributions, or a known
+    one, the cone of PolyOpt holds every private column, and the optimum is exact. With `hidden` no
+    output depends on s.
+    """
+    if isinstance(F, AllDistributions | KnownDistribution) and not options.hidden:
+        return polyopt(F, epsilon, replace(options, pairs="distinct", objective="empirical"))
+    seeds = [np.moveaxis(_distinct(channel.matrix), 2, 0) for channel in channels]
+    found = optimal_columns(
+        F,
+        epsilon,
+        hidden=options.hidden,
+        seeds=np.concatenate(seeds) if seeds else None,
+        deadline=options.deadline,
+        progress=options.progress,
+    )
+    shape = (F.table.n_s, F.table.n_u, found.Q.shape[2])
+    return Outcome(DenseChannel(np.broadcast_to(found.Q, shape)), found.bound)
+
+
 def ldp_optimal(F: UncertaintySet, epsilon: float, options: Options) -> Outcome:
     """The best protocol that protects the whole record: plain ε-LDP for (S, U).
 
@@ -124,21 +151,6 @@ def ceiling(F: UncertaintySet, epsilon: float, time_limit: float = 30.0) -> floa
         deadline=Options(time_limit=time_limit).deadline,
     )
     return min(found.bound, F.table.entropy)
-
-
-def merged(F: UncertaintySet, epsilon: float, channels: list[Channel], options: Options) -> Outcome:
-    """The best mixture of columns in Γ and the outputs of channels that are private over F."""
-    seeds = [np.moveaxis(_distinct(channel.matrix), 2, 0) for channel in channels]
-    found = best_columns(
-        F.table.p_su,
-        F.conditional_bounds[0],
-        epsilon,
-        distinct=True,
-        seeds=np.concatenate(seeds) if seeds else None,
-        deadline=options.deadline,
-        progress=options.progress,
-    )
-    return Outcome(DenseChannel(found.Q), np.inf)
 
 
 def srr_threshold(table: Table, largest: float = 20.0) -> float:

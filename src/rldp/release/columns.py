@@ -12,7 +12,8 @@ import pyarrow.compute
 from rldp.counting import MISSING_LABEL, frame_label
 from rldp.errors import DataError
 from rldp.release.alias import Integers
-from rldp.schema import Column, Schema, shown_list
+from rldp.release.released import Released
+from rldp.schema import Column, shown_list
 from rldp.sources import MISSING_TEXTS
 
 Place = Callable[[int], str]
@@ -37,23 +38,24 @@ def row_place(row: int) -> str:
     return f"row {row}"
 
 
-def schema_columns(schema: Schema) -> tuple[str, ...]:
-    """Names of the sensitive and the useful columns."""
-    return tuple(column.name for column in schema.sensitive + schema.useful)
+def read_columns(p: Released) -> tuple[str, ...]:
+    """Names of the sensitive and the useful columns, as far as the randomiser reads them."""
+    sensitive = p.schema.sensitive if p.reads_sensitive else ()
+    return tuple(column.name for column in sensitive + p.schema.useful)
 
 
 def record_codes(
     columns: Mapping[str, Any],
-    schema: Schema,
+    p: Released,
     *,
     label: Label = plain_label,
     place: Place = row_place,
 ) -> tuple[Integers, Integers]:
-    """Codes s and u of records given by Arrow columns.
+    """Codes s and u of records given by Arrow columns; s = 0 where nobody reads it.
 
     Args:
-        columns: column name → Arrow array or chunked array, for every column of the schema.
-        schema: the alphabets.
+        columns: column name → Arrow array or chunked array, for all of `read_columns`.
+        p: the protocol with the alphabets.
         label: the text of a value, None where it is missing.
         place: what a message calls the record with a number.
     """
@@ -69,8 +71,11 @@ def record_codes(
                 total += found
         return np.zeros_like(s) if total is None else total
 
-    s = codes(schema.sensitive)
-    return s, codes(schema.useful)
+    if not p.reads_sensitive:
+        u = codes(p.schema.useful)
+        return np.zeros_like(u), u
+    s = codes(p.schema.sensitive)
+    return s, codes(p.schema.useful)
 
 
 def column_codes(

@@ -18,7 +18,7 @@ import pyarrow.compute
 from rldp.counting import unknown_column
 from rldp.errors import DataError, FileError, ParameterError
 from rldp.release.codes import drawn_reports
-from rldp.release.columns import id_texts, plain_label, record_codes, schema_columns, text_label
+from rldp.release.columns import id_texts, plain_label, read_columns, record_codes, text_label
 from rldp.release.frames import no_texts
 from rldp.release.randomness import Randomness, SecureWords, Simulation, WordSource
 from rldp.release.released import Released
@@ -86,7 +86,7 @@ def release_file(
     else:
         kind = file_kind(end, arrow=True)
     with ExitStack() as stack:
-        sources = _sources(start, schema_columns(p.schema), stack)
+        sources = _sources(start, read_columns(p), stack)
         first = next(sources)
         schema = job.schema(first)
         is_output = str(target) == _STANDARD
@@ -127,7 +127,7 @@ class _Job:
     def needed(self) -> tuple[str, ...]:
         """Columns that must be there."""
         id_column = () if self.record_id is None else (self.record_id,)
-        return tuple(dict.fromkeys((*schema_columns(self.p.schema), *self.keep, *id_column)))
+        return tuple(dict.fromkeys((*read_columns(self.p), *self.keep, *id_column)))
 
     @property
     def is_bare(self) -> bool:
@@ -176,7 +176,7 @@ class _Job:
 
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         label = text_label if source.is_text else plain_label
-        s, u = record_codes(columns, self.p.schema, label=label, place=place)
+        s, u = record_codes(columns, self.p, label=label, place=place)
         try:
             kept = [columns[name].cast(schema.field(name).type) for name in self.keep]
             words = self.source or self._keyed(columns[self.record_id or ""], source.is_text, place)
@@ -197,7 +197,7 @@ def _release_folder(job: _Job, start: Path, end: Path) -> int:
     with whole_folder(end) as part:
         for path in _parquet_files(start):
             with ExitStack() as stack:
-                source = ParquetSource(path, stack, schema_columns(job.p.schema))
+                source = ParquetSource(path, stack, read_columns(job.p))
                 schema = job.schema(source)
                 file = stack.enter_context((part / path.name).open("xb"))
                 with BatchWriter("parquet", file, schema) as writer:

@@ -17,9 +17,9 @@ from rldp.release.columns import (
     Place,
     id_texts,
     python_ids,
+    read_columns,
     record_codes,
     row_place,
-    schema_columns,
 )
 from rldp.release.randomness import Randomness
 from rldp.release.released import Released
@@ -55,12 +55,12 @@ def released_frame(
     data = narwhal(frame)
     if isinstance(data, nw.LazyFrame):
         return released_lazily(p, frame, randomness, keep=keep, record_id=record_id, column=column)
-    names = schema_columns(p.schema)
+    names = read_columns(p)
     for name in (*names, *keep, *([] if record_id is None else [record_id])):
         if name not in available:
             raise DataError(unknown_column(name, available))
     ids = None if record_id is None else _ids(data[record_id], record_id, place)
-    s, u = record_codes({name: _arrow(data[name]) for name in names}, p.schema, place=place)
+    s, u = record_codes({name: _arrow(data[name]) for name in names}, p, place=place)
     source = randomness.source(p.fingerprint, ids)
     texts = p.report_labels.texts(drawn_reports(p.sampler, s, u, source))
     note = randomness.note(p.name, p.epsilon, p.fingerprint)
@@ -94,7 +94,7 @@ def released_lazily(
         )
     import polars as pl
 
-    needed = tuple(dict.fromkeys((*schema_columns(p.schema), *keep, record_id)))
+    needed = tuple(dict.fromkeys((*read_columns(p), *keep, record_id)))
     kinds = frame.collect_schema()
     for name in needed:
         if name not in kinds:
@@ -149,7 +149,7 @@ def released_records(
 ) -> list[dict[str, Any]]:
     """The kept values and the report of every dict."""
     rows = list(records)
-    names = schema_columns(p.schema)
+    names = read_columns(p)
     for row, record in enumerate(rows):
         if not isinstance(record, Mapping):
             raise DataError(
@@ -166,7 +166,7 @@ def released_records(
     ids = None
     if record_id is not None:
         ids = python_ids((record[record_id] for record in rows), record_id)
-    s, u = record_codes(columns, p.schema)
+    s, u = record_codes(columns, p)
     source = randomness.source(p.fingerprint, ids)
     labels = p.report_labels.texts(drawn_reports(p.sampler, s, u, source)).to_pylist()
     return [

@@ -27,6 +27,10 @@ class Released(Protocol):
         """The alphabets of S and U."""
 
     @property
+    def reads_sensitive(self) -> bool:
+        """Whether the randomiser needs S."""
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of the public version."""
 

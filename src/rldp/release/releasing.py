@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rldp.channel import Channel, IntegerParts
+from rldp.channel import Channel, DenseChannel, IntegerParts
 from rldp.errors import ParameterError
 from rldp.release.codes import drawn_reports, separate_codes
 from rldp.release.randomness import Randomness, Simulation
@@ -37,6 +37,14 @@ class Releasing:
         return sampler(self.channel, self.integers, self.bits)
 
     @cached_property
+    def reads_sensitive(self: _Designed) -> bool:
+        """Whether the randomiser needs S; if not, S need not be known to whoever releases."""
+        if not isinstance(self.channel, DenseChannel) or not self.schema.useful:
+            return True
+        Q = self.integers["Q"]
+        return bool(np.ptp(Q, axis=0).any())
+
+    @cached_property
     def report_labels(self: _Designed) -> ReportLabels:
         """Reports ⇄ labels."""
         from rldp.release.labels import ReportLabels  # Arrow is worth loading for labels only
@@ -62,8 +70,10 @@ class Releasing:
         Args:
             data: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, an iterable of
                 dicts or one dict, with the columns of the schema; or an integer array of shape
-                (n, 2) with codes (s, u). Also a pyarrow RecordBatchReader, of which each batch is
-                checked and drawn when it is asked for, and, with a key, a polars LazyFrame.
+                (n, 2) with codes (s, u). Where the protocol does not read S, its columns may be
+                missing, and an array of shape (n,) has codes u. Also a pyarrow RecordBatchReader,
+                of which each batch is checked and drawn when it is asked for, and, with a key, a
+                polars LazyFrame.
             keep: other columns to keep beside the report. S or U next to a report make it
                 worthless as a protection, so they are kept only if they are named here.
             record_id: the column with each person's id, text or integers; for an array of codes
@@ -111,6 +121,8 @@ def _released_codes(
 ) -> Any:
     if keep:
         raise ParameterError(f"Expected no columns to keep of an array of codes, got {keep}.")
+    if codes.ndim == 1 and not p.reads_sensitive:
+        codes = np.stack([np.zeros_like(codes), codes], axis=1)
     s, u = separate_codes(codes)
     ids = None
     if record_id is not None:

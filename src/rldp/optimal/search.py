@@ -1,0 +1,120 @@
+"""Column generation over all private columns: mix, price, look for better columns, mix again.
+
+What a column T with Σ P̂ T = 1 gains at prices α is Σ P̂ T log T - α·T, a convex function. So its
+tangent at any point, made as large as possible over the cone, leads to a column that gains at
+least as much, and a few such steps to one that no tangent improves.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.optimal.columns import PrivateColumns
+from rldp.optimise.master import Optimum
+from rldp.polyopt.columns import Master, Progress
+
+Array = NDArray[np.float64]
+
+_LEAST = 1e-7  # entry at which the logarithm of a column is taken
+_STEPS = 8  # from one tangent to the next, at most
+_BETTER = 1e-3  # of its gain that a step must bring to be followed by another
+_AT_ONCE = 8  # new starts in a round
+_ROUNDS = 60  # of improving the columns in use, at most
+_PATIENCE = 16  # rounds of new starts that may bring nothing
+_NOTHING, _LITTLE = 1e-10, 1e-5  # of the bound: gains that do not count, and that end a search
+
+
+@dataclass
+class Search:
+    """The columns so far, their best mixture, and the ways to better ones."""
+
+    private: PrivateColumns
+    master: Master
+    vertices: Array  # columns that are best for P̂ alone: directions to look in
+    bound: float  # nats that no private protocol exceeds
+    deadline: float
+    progress: Progress
+    optimum: Optimum = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Mix what is there."""
+        self.optimum = self.master.solved()
+        self._random = np.random.default_rng(0)  # the same search every time
+
+    def begin(self) -> None:
+        """Columns that lead towards the vertices, and what improves on them."""
+        self._look(self.vertices, 1, np.zeros(self.private.weights.shape))
+        self._settle()
+
+    def add(self, columns: Array) -> None:
+        """Mix in columns that are private for another reason."""
+        self.master.add(columns)
+        self.optimum = self.master.solved()
+
+    def go_on(self) -> None:
+        """Look in new places until that brings nothing more."""
+        self._settle()
+        idle = 0
+        while idle < _PATIENCE and not self.is_over:
+            before = self.optimum.value
+            self._look(self._new_starts(), _STEPS)
+            if self.optimum.value > before + _NOTHING * self.bound:
+                self._settle()
+            idle = 0 if self.optimum.value > before + _LITTLE * self.bound else idle + 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether time is, or nothing is left to gain."""
+        is_closed = self.bound - self.optimum.value < _NOTHING * self.bound
+        return is_closed or time.monotonic() > self.deadline
+
+    @property
+    def in_use(self) -> Array:
+        """The columns of the mixture, with Σ P̂ T = 1."""
+        return self.master.columns[self.optimum.weights > 1e-9]
+
+    def _settle(self) -> None:
+        """Improve the columns in use until that brings nothing more."""
+        for _ in range(_ROUNDS):
+            before = self.optimum.value
+            self._look(self.in_use, 1)
+            if self.optimum.value < before + _NOTHING * self.bound or self.is_over:
+                break
+
+    def _look(self, T: Array, steps: int, prices: Array | None = None) -> None:
+        """Follow tangents from these columns, and mix in all that gains on the way."""
+        prices = self.master.prices(self.optimum) if prices is None else prices
+        reached = np.full(len(T), -np.inf)
+        for _ in range(steps):
+            tangents = self.private.weights * (np.log(np.maximum(T, _LEAST)) + 1) - prices
+            T, is_found = self.private.best(tangents, T, self.deadline)
+            T, reached = self.private.pulled_in(T), reached[is_found]
+            gains = -(entr(T) * self.private.weights + prices * T).sum(axis=(1, 2))
+            self.master.add(T[gains > _NOTHING * self.bound])
+            is_rising = gains > reached + _BETTER * np.abs(gains)
+            T, reached = T[is_rising], gains[is_rising]
+            if not len(T) or time.monotonic() > self.deadline:
+                break
+        self.optimum = self.master.solved()
+        self.progress(self.optimum.value, self.bound)
+
+    def _new_starts(self) -> Array:
+        """Columns with one entry for every s, mixtures of such with those in use, and chance."""
+        shape, used, draw = self.private.weights.shape, self.in_use, self._random
+        chances = 0.05 + self.private.weights / self.private.weights.max(axis=1, keepdims=True)
+        starts = np.zeros((_AT_ONCE, *shape))
+        for i, T in enumerate(starts):
+            if i % 4 == 3:
+                T[:] = draw.dirichlet(np.full(T.size, 0.3)).reshape(shape) / chances
+                continue
+            for row, chance in zip(T, chances, strict=True):
+                u = draw.choice(row.size, p=chance / chance.sum())
+                row[u] = draw.choice([1.0, 2.0]) / chance[u]
+            if i % 4 == 2:
+                T += used[draw.integers(len(used))]
+        return self.private.scaled(starts)
