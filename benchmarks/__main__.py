@@ -11,6 +11,7 @@ from benchmarks.timing import Effort, console, machine, use_one_thread
 NAMES = (
     "design",
     "polyopt",
+    "optimal",
     "compare",
     "audit",
     "startup",

@@ -55,13 +55,13 @@ def test_the_first_example():
     p = rldp.design(F, epsilon=1)
     assert p.name == "best"
     assert p.epsilon == 1.0
-    assert p.optimality_gap is None
+    assert p.utility + p.optimality_gap == pytest.approx(rldp.ceiling(F, 1.0), abs=1e-9)
     assert p.matrix.shape[:2] == (5, 2)
     np.testing.assert_allclose(p.matrix.sum(axis=2), 1)
     assert p.utility == pytest.approx(p.mutual_information(table.p_su), abs=1e-15)
     *others, best, ceiling = rldp.compare(F, [1])
     assert (best["protocol"], ceiling["protocol"]) == ("best", "ceiling")
-    assert best["utility"] == pytest.approx(p.utility, abs=1e-9)
+    assert best["utility"] == pytest.approx(p.utility, rel=0.01)  # less time, perhaps less found
     assert all(record["utility"] <= p.utility + 1e-9 for record in others)
     assert p.utility <= ceiling["utility"] == rldp.ceiling(F, epsilon=1)
     assert set(best) == {"protocol", "epsilon", "utility", "normalised", "seconds"}

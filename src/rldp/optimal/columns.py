@@ -96,13 +96,14 @@ class PrivateColumns:
         todo = np.arange(len(near))
         for _ in range(_PASSES):
             columns[todo], is_good[todo] = self._solved(objectives[todo], needed[todo], deadline)
-            todo = todo[is_good[todo]]
-            if not todo.size:
-                break
             size = columns[todo].max(axis=(1, 2))
-            broken = (self.excess(columns[todo]) > _BROKEN * size[:, None]) & ~needed[todo]
+            broken = self.excess(columns[todo]) > _BROKEN * size[:, None]
+            broken |= ~is_good[todo, None]  # too few conditions may leave an empty cell unbounded
+            broken &= ~needed[todo]
             needed[todo] |= broken
             todo = todo[broken.any(axis=1)]
+            if not todo.size or time.monotonic() > deadline:
+                break
         return columns[is_good], is_good
 
     def _solved(self, objectives: Array, needed: Flags, deadline: float) -> tuple[Array, Flags]:

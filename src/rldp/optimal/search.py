@@ -25,7 +25,7 @@ _STEPS = 8  # from one tangent to the next, at most
 _BETTER = 1e-3  # of its gain that a step must bring to be followed by another
 _AT_ONCE = 8  # new starts in a round
 _ROUNDS = 60  # of improving the columns in use, at most
-_PATIENCE = 16  # rounds of new starts that may bring nothing
+_PATIENCE = 6  # rounds of new starts that may bring nothing, beyond those that led to the last gain
 _NOTHING, _LITTLE = 1e-10, 1e-5  # of the bound: gains that do not count, and that end a search
 
 
@@ -59,13 +59,14 @@ class Search:
     def go_on(self) -> None:
         """Look in new places until that brings nothing more."""
         self._settle()
-        idle = 0
-        while idle < _PATIENCE and not self.is_over:
-            before = self.optimum.value
+        rounds = useful = 0
+        while rounds < 2 * useful + _PATIENCE and not self.is_over:
+            before, rounds = self.optimum.value, rounds + 1
             self._look(self._new_starts(), _STEPS)
             if self.optimum.value > before + _NOTHING * self.bound:
                 self._settle()
-            idle = 0 if self.optimum.value > before + _LITTLE * self.bound else idle + 1
+            if self.optimum.value > before + _LITTLE * self.bound:
+                useful = rounds
 
     @property
     def is_over(self) -> bool:
@@ -106,7 +107,8 @@ class Search:
     def _new_starts(self) -> Array:
         """Columns with one entry for every s, mixtures of such with those in use, and chance."""
         shape, used, draw = self.private.weights.shape, self.in_use, self._random
-        chances = 0.05 + self.private.weights / self.private.weights.max(axis=1, keepdims=True)
+        most = np.maximum(self.private.weights.max(axis=1, keepdims=True), 1e-300)
+        chances = 0.05 + self.private.weights / most  # even where s was never seen
         starts = np.zeros((_AT_ONCE, *shape))
         for i, T in enumerate(starts):
             if i % 4 == 3:
@@ -117,4 +119,4 @@ class Search:
                 row[u] = draw.choice([1.0, 2.0]) / chance[u]
             if i % 4 == 2:
                 T += used[draw.integers(len(used))]
-        return self.private.scaled(starts)
+        return self.private.scaled(starts + 1e-4)  # a cell without records weighs nothing

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rldp.optimal.columns import PrivateColumns
 from rldp.optimal.search import Search
-from rldp.polyopt.columns import Master, Progress, untold
+from rldp.polyopt.columns import Master, Progress, simple_columns, untold
 from rldp.polyopt.solve import Solution, best_columns
 from rldp.uncertainty import KnownDistribution, UncertaintySet
 
@@ -52,9 +52,8 @@ def optimal_columns(
     )
     bound = min(ceiling.bound, F.table.entropy)
     master = Master(private.weights, np.ones(private.weights.shape, bool))
-    factor = float(np.exp(epsilon))
+    master.add(simple_columns(private.weights.shape, float(np.exp(epsilon)), distinct=not hidden))
     cells = np.eye(private.weights.size).reshape(-1, *private.weights.shape)
-    master.add(1 + (factor - 1) * cells)  # randomised response
     vertices = cells if hidden else np.moveaxis(ceiling.Q, 2, 0)
     search = Search(
         private, master, private.scaled(vertices + 1e-9), bound, deadline, progress or untold

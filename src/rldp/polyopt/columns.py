@@ -36,7 +36,8 @@ class Master:
         self._columns: list[Array] = []  # scaled to Σ P̂ v = 1 where that can be
 
     def add(self, columns: Array) -> None:
-        """Add columns of shape (columns, n_s, n_u), of any scale."""
+        """Add columns of shape (columns, n_s, n_u), of any scale; those of zeros say nothing."""
+        columns = columns[columns.max(axis=(1, 2)) > 0]
         if not len(columns):
             return
         # entries on cells without records can be huge beside Σ P̂ v
