@@ -49,18 +49,23 @@ class Programme:
         n, none = len(low), np.zeros(0, np.int32)
         self._solver.addRows(n, low, high, 0, np.zeros(n, np.int32), none, np.zeros(0))
 
-    def add_columns(self, columns: Array, gains: Array) -> None:
-        """Add columns, shape (columns, rows), with what one unit of each gains."""
+    def add_columns(self, columns: Array, gains: Array, most: float = np.inf) -> None:
+        """Add columns, shape (columns, rows), with what one unit of each gains, up to a weight."""
         is_set = columns != 0
         counts = is_set.sum(axis=1)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
         rows = np.nonzero(is_set)[1].astype(np.int32)
-        zero, free = np.zeros(len(gains)), np.full(len(gains), self._infinity)
+        zero, free = np.zeros(len(gains)), np.full(len(gains), min(most, self._infinity))
         status = self._solver.addCols(
             len(gains), gains, zero, free, rows.size, starts, rows, columns[is_set]
         )
         if status == self._refused:
             raise ArithmeticError(f"HiGHS refused columns with entries to {columns.max():.2g}.")
+
+    def set_gains(self, gains: Array) -> None:
+        """Replace what every column gains."""
+        columns = np.arange(gains.size, dtype=np.int32)
+        self._solver.changeColsCost(gains.size, columns, gains)
 
     def add_limit(self, columns: Indices, coefficients: Array) -> None:
         """Add the row coefficients · θ ≤ 0 over some columns."""
