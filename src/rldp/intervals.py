@@ -9,7 +9,7 @@ balls satisfy it. The mathematics is that of the docstring of `rldp.proof`.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import accumulate, permutations, product
 from typing import TYPE_CHECKING, Any
 
 from rldp.errors import MissingExtraError
@@ -302,7 +302,8 @@ class _Claim:
 
     def _corners(self, s: int, gaps: list[arb]) -> list[arb]:
         order = sorted(range(self.n_u), key=lambda u: gaps[u].mid())
-        return [flint.arb(sum(self.counts[s][u] for u in order[:i])) / self.n for i in range(len(order) + 1)]
+        sums = accumulate((self.counts[s][u] for u in order), initial=0)
+        return [flint.arb(count) / self.n for count in sums]
 
     # --- reading ---
 

@@ -27,9 +27,7 @@ def divergence(p: ArrayLike, P: ArrayLike, order: float) -> Array:
     return np.asarray(terms.sum(axis=-1) - 1)
 
 
-def divergence_ball(
-    p: Array, high: Array, order: float, radius: float
-) -> tuple[Array, float]:
+def divergence_ball(p: Array, high: Array, order: float, radius: float) -> tuple[Array, float]:
     """A center with positive cells, and a bound on KL(P‖center) over {P : divergence ≤ radius}.
 
     `high` is the largest P_x there. The center is p with a little mass on its empty cells. With

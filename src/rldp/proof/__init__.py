@@ -51,8 +51,9 @@ linear in y, so its minimum is at such a y or at an end y = m or y = m - w + K. 
 each quotient is a constant less a multiple of 1/m, or of 1/(w - m), between corners, hence concave,
 and its minimum is at corners too. (2) is a quadratic inequality in m.
 
-Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower bounds
-down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be taken.
+Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
+bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be
+taken.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ class Claims:
         if self.holds(high, low):
             return True
         room = self.F.room(self.E, mu, first, second)
-        return room is not None and room >= 0 and self._noted(room, self.E * second[1] * max(second[2]))
+        if room is None or room < 0:
+            return False
+        _, a2, q2 = second
+        return self._noted(room, self.E * a2 * max(q2))
 
     def _noted(self, room: int, rhs: int) -> bool:
         # room for an upper bound of the right side: the slack is never overstated

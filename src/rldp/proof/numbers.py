@@ -35,10 +35,10 @@ def root(n: int, k: int) -> int:
         return n
     if k == 2:
         return math.isqrt(n)
-    whole, part = divmod(math.log2(n) / k, 1.0)
-    x = (math.ceil(2.0 ** (part + 53) * (1 + 2.0**-30)) << int(whole) >> 53) + 1
-    while x**k > n:
-        x = ((k - 1) * x + n // x ** (k - 1)) // k
+    whole, rest = divmod(math.log2(n) / k, 1.0)
+    x: int = (math.ceil(2.0 ** (rest + 53) * (1 + 2.0**-30)) << int(whole) >> 53) + 1
+    while (quotient := n // pow(x, k - 1)) < x:
+        x = ((k - 1) * x + quotient) // k
     return x
 
 
@@ -61,9 +61,11 @@ def log_below(x: int) -> int:
     r = x << (_WIDTH - e) if e <= _WIDTH else x >> (e - _WIDTH)
     for _ in range(3):
         r = math.isqrt(r << _WIDTH)
-    e -= ONE.bit_length() - 1
+    unit = ONE.bit_length() - 1
+    e -= unit
     log_2 = _LOG_2 if e >= 0 else _LOG_2 + (1 << 10)
-    return (16 * _series((r - one) * one // (r + one)) + e * log_2) >> (_WIDTH + 1 - ONE.bit_length())
+    log_m = 16 * _series((r - one) * one // (r + one))
+    return (log_m + e * log_2) >> (_WIDTH - unit)
 
 
 def log_above(x: int) -> int:

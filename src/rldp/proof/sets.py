@@ -260,7 +260,8 @@ def read_set(document: dict[str, Any]) -> Set:
     alpha = real(document, "uncertainty.alpha", math.nextafter(1, 0))
     level = f"confidence set of {n} records, α = {float(alpha):g}"
     if kind == "total-variation":
-        return TotalVariationSet(f"the total variation {level}", *table, _budget(document, n, n_cells, alpha))
+        budget = _budget(document, n, n_cells, alpha)
+        return TotalVariationSet(f"the total variation {level}", *table, budget)
     x = ratio(field(document, "certificate.quantile", str), "certificate.quantile")
     if not is_quantile(x, n_cells - 1, alpha):
         raise ProofError("certificate.quantile is not proved to be as large as the χ² quantile.")
@@ -285,9 +286,11 @@ def _order(document: dict[str, Any]) -> Fraction:
 def _budget(document: dict[str, Any], n: int, n_cells: int, alpha: Fraction) -> int:
     """δ n from above, where e^(n (2δ)²/2) ≥ (2^c - 2)/α is proved."""
     radius = ratio(field(document, "certificate.radius", str), "certificate.radius")
-    if not 0 < radius:
+    if not radius > 0:
         raise ProofError("Expected certificate.radius > 0.")
-    most = 2 * n_cells + math.ceil(1 / alpha).bit_length() + 1  # more in the exponent proves no more
+    most = (
+        2 * n_cells + math.ceil(1 / alpha).bit_length() + 1
+    )  # more in the exponent proves no more
     mantissa, exponent = exp_below(min(Fraction(most), n * radius**2 / 2))
     if mantissa * Fraction(2) ** exponent * alpha < 2**n_cells - 2:
         raise ProofError("certificate.radius is not proved to be large enough.")

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rldp import chi_square
 from rldp.ball import Extremum, Split, negated, worst_split
 from rldp.uncertainty.base import Array, Codes, ConfidenceSet
 
@@ -32,6 +33,12 @@ class BudgetSet(ConfidenceSet):
     """A confidence set with one budget for all S values."""
 
     balls: Balls
+
+    @property
+    def quantile(self) -> float:
+        """The (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom."""
+        n, n_cells = self.table.n, self.table.n_s * self.table.n_u
+        return chi_square.radius(n, n_cells, self.alpha) * n
 
     @property
     @abstractmethod
@@ -75,8 +82,8 @@ class BudgetSet(ConfidenceSet):
         ratios = super().worst_log_ratios(T_1, s_1, T_2, s_2)
         shares = self._is_shared(s_1, s_2) & np.isfinite(ratios)
         if shares.any():
-            rows = (x[shares] for x in (T_1, s_1, T_2, s_2))
-            ratios[shares] = self.split(*rows, self.budget).log_ratio
+            one, two = (T_1[shares], s_1[shares]), (T_2[shares], s_2[shares])
+            ratios[shares] = self.split(*one, *two, self.budget).log_ratio
         return ratios
 
     def _is_shared(self, s_1: Codes, s_2: Codes) -> NDArray[np.bool_]:
@@ -132,8 +139,8 @@ class BudgetSet(ConfidenceSet):
         k_1, k_2 = self.stretch(s_1, share), self.stretch(s_2, share)
         shares = self._is_shared(s_1, s_2)
         if shares.any():
-            rows = (x[shares] for x in (T_1, s_1, T_2, s_2))
-            first = self.split(*rows, budget, ratio).first
+            one, two = (T_1[shares], s_1[shares]), (T_2[shares], s_2[shares])
+            first = self.split(*one, *two, budget, ratio).first
             k_1[shares] = 1 + first / p_s[s_1[shares]]
             k_2[shares] = 1 + (budget - first) / p_s[s_2[shares]]
         return k_1, k_2

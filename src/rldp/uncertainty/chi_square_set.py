@@ -22,11 +22,6 @@ class ChiSquareSet(BudgetSet):
 
     balls = ball
 
-    @property
-    def quantile(self) -> float:
-        """The (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom."""
-        return self.radius * self.table.n
-
     @cached_property
     def radius(self) -> float:
         """B of eq:chi2."""

@@ -23,12 +23,6 @@ class _PowerSet(BudgetSet):
 
     balls: PowerBall
 
-    @property
-    def quantile(self) -> float:
-        """The (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom."""
-        n, n_cells = self.table.n, self.table.n_s * self.table.n_u
-        return chi_square.radius(n, n_cells, self.alpha) * n
-
     @cached_property
     def conditional_bounds(self) -> tuple[Array, Array]:
         """P^min and P^max: all other cells of s move together."""
@@ -42,11 +36,10 @@ class _PowerSet(BudgetSet):
     def l1_radii(self) -> Array:
         """d_s by Pinsker's inequality, or by that of χ² balls where the order is 2 or more."""
         p, tau = self.table.p_u_given_s, self.balls.tau(self.stretch(np.arange(self.table.n_s)) - 1)
-        d = np.minimum(np.sqrt(2 * tau), 2 * (1 - p.min(axis=1)))
         if self.balls.order < 2:
-            return np.asarray(d)
-        with np.errstate(over="ignore"):
-            return np.minimum(d, chi_square.l1_radius_bound(p, np.expm1(tau)))
+            return np.asarray(np.minimum(np.sqrt(2 * tau), 2 * (1 - p.min(axis=1))))
+        with np.errstate(over="ignore"):  # D_2 ≤ D_q
+            return chi_square.l1_radius_bound(p, np.expm1(tau))
 
     def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
         """F is one ball over all cells."""
@@ -154,7 +147,7 @@ def _order(order: float | Fraction) -> Fraction:
         raise ParameterError(
             f"Expected order above 1 and up to {_MOST_ORDER}, got {order}; order 1 is KLSet."
         )
-    near = Fraction(order).limit_denominator(_MOST_ORDER)  # type: ignore[arg-type]
+    near = Fraction(order).limit_denominator(_MOST_ORDER)
     if float(near) != float(order):
         raise ParameterError(
             f"Expected order as a fraction with denominator up to {_MOST_ORDER}, got {order}; "

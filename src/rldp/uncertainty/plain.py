@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rldp.table import Table
 from rldp.uncertainty.base import Array, Codes, UncertaintySet, fixed_if_single
 
 

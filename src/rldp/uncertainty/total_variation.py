@@ -54,7 +54,7 @@ class TotalVariationSet(ConfidenceSet):
     def l1_radii(self) -> Array:
         """The exact largest ‖P_{U|s} - P̂_{U|s}‖₁."""
         p = self.table.p_u_given_s
-        return 2 * np.minimum(self._reach()[:, 0], 1 - p.min(axis=1))
+        return np.asarray(2 * np.minimum(self._reach()[:, 0], 1 - p.min(axis=1)))
 
     def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
         """Mass moves to the best place from the worst."""
