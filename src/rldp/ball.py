@@ -75,7 +75,7 @@ def maximiser(T: Array, p: Array, k: ArrayLike) -> Array:
     S = np.where(at_top, 0.0, p * np.sqrt(safe)).sum(axis=-1)
     # empty cells at the top get what the others can spare: theirs is Σ p²/R = k² on less mass
     R *= np.where(is_tilted, 1 / total, (S / k**2)[..., None])
-    spare = np.where(is_tilted[..., 0], 0.0, 1 - R.sum(axis=-1))
+    spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
     end = T.argmax(axis=-1)[..., None]
     np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
     is_there = (at_top & (p > 0)).any(axis=-1) & np.isfinite(k)  # all mass at the top already
@@ -111,7 +111,7 @@ def attained_minimum(T: Array, p: Array, B: float) -> Attained:
     total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
     R *= np.where(is_tilted, 1 / total, (h / (1 + B))[..., None])
     # empty cells at the end get what the others can spare
-    spare = np.where(is_tilted[..., 0], 0.0, 1 - R.sum(axis=-1))
+    spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
     end = T.argmin(axis=-1)[..., None]
     np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
     is_there = (at_end & (p > 0)).any(axis=-1, keepdims=True)  # all mass at the end already

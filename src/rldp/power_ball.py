@@ -174,7 +174,7 @@ class PowerBall:
         spared = np.exp((1 - a) * best.log_mean - best.tau)[..., None]
         R *= np.where(is_tilted, 1 / total, spared)
         # empty cells at the top get what the others can spare
-        spare = np.where(is_tilted[..., 0], 0.0, 1 - R.sum(axis=-1))
+        spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
         end = np.broadcast_to(T, R.shape).argmax(axis=-1)[..., None]
         np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
         is_full = np.isneginf(best.log_mean) & np.isfinite(best.tau)
