@@ -16,7 +16,7 @@ class TotalVariationSet(ConfidenceSet):
     """{P : ‖P - P̂‖₁ ≤ radius}, radius² = 2 log((2^c - 2)/α)/n for c cells.
 
     Formal guarantee: it holds the truth with probability 1-α at least, for every n (Weissman et
-    al.: Hoeffding's inequality for each of the 2^c - 2 events, all of which the radius halves).
+    al.: Hoeffding's inequality for each of the 2^c - 2 events in which P and P̂ can differ).
 
     >>> from rldp.table import Table
     >>> round(TotalVariationSet(Table([[62, 14], [876, 48]]), alpha=0.05).radius, 9)
@@ -91,7 +91,8 @@ class TotalVariationSet(ConfidenceSet):
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
         """The worst conditionals with their masses; all else is as in P̂."""
         tiny = min(1e-10, 1e-9 * self.radius)
-        a_1, a_2, one, two = *self.table.p_su[[[s_1], [s_2]]], T_1[None], T_2[None]
+        a_1, a_2 = self.table.p_su[[s_1]], self.table.p_su[[s_2]]
+        one, two = T_1[None], T_2[None]
         budget = self.budget - 4 * tiny  # leaves mass for values that have none
         if self.mean_range(two, np.array([s_2]))[0][0] > 0:
             worst = shifts.worst_ratio(one, a_1, two, a_2, budget)
