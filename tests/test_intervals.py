@@ -11,7 +11,8 @@ import test_proof as made
 from rldp import intervals
 from rldp.errors import MissingExtraError
 from rldp.intervals import check_with_intervals
-from rldp.proof import _PI, ProofError, check
+from rldp.proof import ProofError, check
+from rldp.proof.numbers import PI
 
 pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")
 
@@ -76,7 +77,7 @@ def test_quantiles_to_twelve_digits():
 
 def test_the_quoted_digits_of_pi_bound_it_from_above():
     with intervals.flint.ctx.workprec(500):
-        excess = intervals.flint.arb(_PI.numerator) / _PI.denominator - intervals.flint.arb.pi()
+        excess = intervals.flint.arb(PI.numerator) / PI.denominator - intervals.flint.arb.pi()
         assert excess > 0
         assert excess < intervals.flint.arb(10) ** -99
 

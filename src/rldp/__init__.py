@@ -47,7 +47,10 @@ if TYPE_CHECKING:
     from rldp.uncertainty import (
         AllDistributions,
         ChiSquareSet,
+        KLSet,
         KnownDistribution,
+        RenyiSet,
+        TotalVariationSet,
         UncertaintySet,
     )
 
@@ -67,12 +70,14 @@ __all__ = [
     "FileError",
     "Identifiability",
     "IndependentChannel",
+    "KLSet",
     "KnownDistribution",
     "MissingExtraError",
     "ParameterError",
     "Plan",
     "PublicProtocol",
     "ReleaseProtocol",
+    "RenyiSet",
     "Risk",
     "RldpError",
     "RobustUtility",
@@ -80,6 +85,7 @@ __all__ = [
     "Simulation",
     "Table",
     "TooLargeError",
+    "TotalVariationSet",
     "UnaryChannel",
     "UncertaintySet",
     "audit",
@@ -130,7 +136,15 @@ _HOMES = {
     "robust": ("RobustUtility",),
     "schema": ("Column", "Schema"),
     "table": ("Table",),
-    "uncertainty": ("AllDistributions", "ChiSquareSet", "KnownDistribution", "UncertaintySet"),
+    "uncertainty": (
+        "AllDistributions",
+        "ChiSquareSet",
+        "KLSet",
+        "KnownDistribution",
+        "RenyiSet",
+        "TotalVariationSet",
+        "UncertaintySet",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -11,10 +11,11 @@ All functions are vectorised: T and p have shape (..., n_u), k has shape (...).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 Array = NDArray[np.float64]
@@ -30,6 +31,9 @@ class Extremum(NamedTuple):
     value: Array
     distance: Array
     slope: Array
+
+
+LargestMean = Callable[[Array, Array, Array], Extremum]
 
 
 def largest_mean(T: Array, p: Array, k: Array) -> Extremum:
@@ -48,28 +52,35 @@ def largest_mean(T: Array, p: Array, k: Array) -> Extremum:
 
 def smallest_mean(T: Array, p: Array, k: Array) -> Extremum:
     """min R·T over the ball, with η = min T - distance."""
-    value, distance, slope = largest_mean(-T, p, k)
-    return Extremum(-value, distance, -slope)
+    return negated(largest_mean(-T, p, k))
 
 
-def maximiser(T: Array, p: Array, k: float) -> Array:
-    """A distribution in the ball that attains the largest mean of one vector T."""
-    if not np.isfinite(k):
-        return np.asarray(np.eye(p.size)[T.argmax()])
-    gap = T.max() - T
-    gap = gap / (gap.max() or 1.0)
-    gap += largest_mean(-gap, p, np.asarray(k)).distance
+def negated(found: Extremum) -> Extremum:
+    """The smallest mean of T from the largest of -T."""
+    return Extremum(-found.value, found.distance, -found.slope)
+
+
+def maximiser(T: Array, p: Array, k: ArrayLike) -> Array:
+    """The distributions in the balls that attain the largest means, shape (..., n_u)."""
+    T, p = np.broadcast_arrays(T, p)
+    k = np.broadcast_to(np.asarray(k, dtype=float), T.shape[:-1])
+    gap = T.max(axis=-1, keepdims=True) - T
+    D = gap.max(axis=-1, keepdims=True)
+    gap = gap / np.where(D > 0, D, 1.0)
+    gap += _distance_to_top(gap, p, k)[..., None]
     at_top = gap == 0
-    if not at_top.any():
-        R = p / np.sqrt(gap)
-        return np.asarray(R / R.sum())
-    if p[at_top].any():
-        return p  # all mass lies at the top already
+    safe = np.where(at_top, 1.0, gap)
+    R = np.where(at_top, 0.0, p / np.sqrt(safe))
+    is_tilted = ~at_top.any(axis=-1, keepdims=True)
+    total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
+    S = np.where(at_top, 0.0, p * np.sqrt(safe)).sum(axis=-1)
     # empty cells at the top get what the others can spare: theirs is Σ p²/R = k² on less mass
-    R = np.where(at_top, 0.0, p / np.sqrt(np.where(at_top, 1.0, gap)))
-    R *= (p * np.sqrt(np.maximum(gap, 0.0))).sum() / k**2
-    R[int(T.argmax())] += 1 - R.sum()
-    return np.asarray(R)
+    R *= np.where(is_tilted, 1 / total, (S / k**2)[..., None])
+    spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
+    end = T.argmax(axis=-1)[..., None]
+    np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
+    is_there = (at_top & (p > 0)).any(axis=-1) & np.isfinite(k)  # all mass at the top already
+    return np.asarray(np.where(is_there[..., None], p, R))
 
 
 class Attained(NamedTuple):
@@ -101,7 +112,7 @@ def attained_minimum(T: Array, p: Array, B: float) -> Attained:
     total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
     R *= np.where(is_tilted, 1 / total, (h / (1 + B))[..., None])
     # empty cells at the end get what the others can spare
-    spare = np.where(is_tilted[..., 0], 0.0, 1 - R.sum(axis=-1))
+    spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
     end = T.argmin(axis=-1)[..., None]
     np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
     is_there = (at_end & (p > 0)).any(axis=-1, keepdims=True)  # all mass at the end already
@@ -171,6 +182,7 @@ def worst_split(
     weight_2: Array,
     budget: float,
     ratio: float | None = None,
+    largest: LargestMean = largest_mean,
 ) -> Split:
     """Two balls with k_i = 1 + β_i/weight_i that share β_1 + β_2 = budget in the worst way.
 
@@ -178,13 +190,14 @@ def worst_split(
     R_1·T_1 - ratio · R_2·T_2. The larger mean is concave and the smaller convex in β, so either has
     one peak, where gain and loss of a shift of budget agree. Both means change with the root of
     their budgets at first, so log(gain/loss) is nearly -log(β_1/β_2)/2 and secants find its zero.
+    Balls of another kind bring their own `largest`.
     """
     low, high = np.full(weight_1.shape, -40.0), np.full(weight_1.shape, 40.0)
     x, old_x, old_y = np.zeros(weight_1.shape), np.zeros(weight_1.shape), np.zeros(weight_1.shape)
     for step in range(_STEPS):
         first = budget * expit(x)  # x = log(β_1/β_2)
-        top = largest_mean(T_1, p_1, 1 + first / weight_1)
-        bottom = smallest_mean(T_2, p_2, 1 + budget * expit(-x) / weight_2)
+        top = largest(T_1, p_1, 1 + first / weight_1)
+        bottom = negated(largest(-T_2, p_2, 1 + budget * expit(-x) / weight_2))
         gain, loss = top.slope / weight_1, -bottom.slope / weight_2
         if ratio is None:
             gain, loss = gain * bottom.value, loss * top.value

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp import documents
-from rldp.ball import largest_mean, smallest_mean, worst_split
 from rldp.channel import (
     ANYONE,
     Channel,
@@ -27,7 +26,7 @@ from rldp.channel import (
 from rldp.contest import pairs
 from rldp.errors import CertificateError, DataError
 from rldp.proof import Proof, ProofError, check
-from rldp.uncertainty import AllDistributions, ChiSquareSet, UncertaintySet
+from rldp.uncertainty import AllDistributions, BudgetSet, TotalVariationSet, UncertaintySet
 
 Array = NDArray[np.float64]
 Document = dict[str, Any]
@@ -75,9 +74,12 @@ def _certificate(
     """The multipliers that make the checker's bounds as tight as they can be."""
     contests = channel.contests()
     certificate: Document = {"multipliers": None, "joint": []}
-    if not isinstance(F, ChiSquareSet):
-        return certificate
-    certificate["quantile"] = str(Fraction(F.quantile) * (1 + Fraction(1, 10**12)))
+    above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
+    if isinstance(F, TotalVariationSet):
+        certificate["radius"] = str(Fraction(F.radius) * above)
+    if not isinstance(F, BudgetSet):
+        return certificate  # no multipliers are needed
+    certificate["quantile"] = str(Fraction(F.quantile) * above)
     if pairs(contests, AllDistributions(F.table)).log_ratio.max(initial=0.0) <= epsilon:
         return certificate  # largest and smallest entries are enough
     certificate["multipliers"] = _multipliers(channel, integers, F, bits)
@@ -89,14 +91,13 @@ def _certificate(
     return certificate
 
 
-def _multipliers(channel: Channel, integers: IntegerParts, F: ChiSquareSet, bits: int) -> Document:
+def _multipliers(channel: Channel, integers: IntegerParts, F: BudgetSet, bits: int) -> Document:
     """η of every vector in both directions, as integers beyond its extreme entries."""
     q, s = _vectors(channel, integers)
-    p, k = F.table.p_u_given_s[s], F.stretch(s)
-    T = q / 2.0**bits
+    low, high = F.extrema(q / 2.0**bits, s)
     return {
-        "upper": _beyond(q.max(axis=-1), largest_mean(T, p, k).distance, 2.0**bits),
-        "lower": _beyond(q.min(axis=-1), -smallest_mean(T, p, k).distance, 2.0**bits),
+        "upper": _beyond(q.max(axis=-1), high.distance, 2.0**bits),
+        "lower": _beyond(q.min(axis=-1), -low.distance, 2.0**bits),
     }
 
 
@@ -129,7 +130,7 @@ def _joint(
     channel: Channel,
     integers: IntegerParts,
     contests: Contests,
-    F: ChiSquareSet,
+    F: BudgetSet,
     epsilon: float,
     first: NDArray[np.intp],
     second: NDArray[np.intp],
@@ -138,19 +139,11 @@ def _joint(
     s_1, s_2 = contests.s[first], contests.s[second]
     shares = (s_1 != ANYONE) & (s_2 != ANYONE) & (F.table.p_s[s_1] > 0) & (F.table.p_s[s_2] > 0)
     first, second, s_1, s_2 = first[shares], second[shares], s_1[shares], s_2[shares]
-    p, p_s = F.table.p_u_given_s, F.table.p_s
+    p_s = F.table.p_s
     factor = np.ones(first.size) if contests.factors is None else contests.factors[s_1, s_2]
     E = float(np.exp(epsilon))
-    split = worst_split(
-        factor[:, None] * contests.vectors[first],
-        p[s_1],
-        p_s[s_1],
-        contests.vectors[second],
-        p[s_2],
-        p_s[s_2],
-        F.budget,
-        ratio=E,
-    )
+    T_1, T_2 = factor[:, None] * contests.vectors[first], contests.vectors[second]
+    split = F.split(T_1, s_1, T_2, s_2, F.budget, ratio=E)
     # the price of budget: both sides agree on it, unless one of them has all and would take more
     eta = np.maximum(split.top.slope / p_s[s_1], -E * split.bottom.slope / p_s[s_2])
     entries = []

@@ -63,7 +63,8 @@ def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
     """All pairs that privacy compares and that can be the worst over F."""
     n_groups = int(contests.group.max()) + 1
     firsts = seconds = np.argsort(contests.group, kind="stable").reshape(n_groups, -1)
-    if firsts.size * firsts.shape[1] > _MOST_PAIRS and n_groups == 1:
+    is_large = firsts.size * firsts.shape[1] > _MOST_PAIRS
+    if is_large and n_groups == 1 and F.shares_are_exact:
         firsts, seconds = (kept[None] for kept in _not_outdone(contests, F))
     first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
     low, high = _mean_range(contests, F)

@@ -22,7 +22,7 @@ from rldp.channel import (
 from rldp.contest import extremes, pairs, worst_pair
 from rldp.errors import ParameterError
 from rldp.protocol import ReleaseProtocol
-from rldp.uncertainty import ChiSquareSet, UncertaintySet
+from rldp.uncertainty import ConfidenceSet, UncertaintySet
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class SecondReport:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often the χ² set holds the truth: as its α promises, and in simulated samples."""
+    """How often a confidence set holds the truth: as its α promises, and in simulated samples."""
 
     nominal: float
     simulated: float
@@ -70,7 +70,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Risk:
-    """What a channel can tell of S over F; `coverage` of a χ² set only.
+    """What a channel can tell of S over F; `coverage` of confidence sets only.
 
     Formal guarantee: for every P whose conditionals P_{U|s} occur together in F and whose marginal
     of S is the table's, and for every report y, P(S=s|Y=y) ≤ `values[s].posterior`.
@@ -95,7 +95,7 @@ def risk(
     Args:
         channel: a protocol, a channel, or a matrix Q[s, u, y] of shape (n_s, n_u, n_y).
         uncertainty: the set F; a protocol brings its own.
-        simulations: samples that the coverage of a χ² set is estimated from; fewer for huge tables.
+        simulations: samples that the coverage of F is estimated from; fewer for huge tables.
         seed: of the simulation, which has no part in any release.
 
     >>> from rldp import KnownDistribution, Table
@@ -124,7 +124,7 @@ def risk(
         ),
         guess=_guess(channel, table.p_su, float(posteriors.max())),
         second_report=_second_report(channel, F, found),
-        coverage=_coverage(F, simulations, seed) if isinstance(F, ChiSquareSet) else None,
+        coverage=_coverage(F, simulations, seed) if isinstance(F, ConfidenceSet) else None,
     )
 
 
@@ -237,8 +237,8 @@ def _two_choices(own: Array, other: Array) -> list[Contests]:
 # --- coverage ------------------------------------------------------------------------------------
 
 
-def _coverage(F: ChiSquareSet, simulations: int, seed: int) -> Coverage:
-    """How often samples of n records give a χ² set that holds the truth they were drawn from.
+def _coverage(F: ConfidenceSet, simulations: int, seed: int) -> Coverage:
+    """How often samples of n records give a set that holds the truth they were drawn from.
 
     Truths are drawn from Jeffreys' posterior, Dirichlet(counts + 1/2). The frequencies themselves
     would flatter the set: where a cell was never seen they have no chance to miss it.
@@ -251,9 +251,7 @@ def _coverage(F: ChiSquareSet, simulations: int, seed: int) -> Coverage:
     for start in range(0, simulations, step):
         truth = rng.dirichlet(counts + 0.5, min(step, simulations - start))
         sample = rng.multinomial(n, truth) / n
-        terms = np.zeros_like(truth)
-        np.divide(sample**2, truth, out=terms, where=sample > 0)
-        hits += int((terms.sum(axis=1) <= 1 + F.radius).sum())
+        hits += int((F.distances(sample, truth) <= F.radius).sum())
     share = hits / simulations
     error = math.sqrt(share * (1 - share) / simulations)
     return Coverage(1 - F.alpha, share, error, simulations)

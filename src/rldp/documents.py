@@ -6,6 +6,7 @@ import math
 import re
 import reprlib
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,10 +23,20 @@ from rldp.channel import (
 from rldp.errors import DataError
 from rldp.schema import Column, Schema
 from rldp.table import Table
-from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution, UncertaintySet
+from rldp.uncertainty import (
+    AllDistributions,
+    ChiSquareSet,
+    ConfidenceSet,
+    KLSet,
+    KnownDistribution,
+    RenyiSet,
+    TotalVariationSet,
+    UncertaintySet,
+)
 
 Document = dict[str, Any]
 _NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
+_FRACTION = re.compile("[0-9]{1,4}(/[1-9][0-9]?)?")
 _Kind = TypeVar("_Kind")
 
 _CHANNELS: dict[str, type[Channel]] = {
@@ -39,6 +50,9 @@ _SETS: dict[str, type[UncertaintySet]] = {
     "all": AllDistributions,
     "known": KnownDistribution,
     "chi-square": ChiSquareSet,
+    "renyi": RenyiSet,
+    "kl": KLSet,
+    "total-variation": TotalVariationSet,
 }
 _SET_NAMES = {kind: name for name, kind in _SETS.items()}
 
@@ -66,10 +80,12 @@ def schema_from(document: Any) -> Schema:
 
 
 def uncertainty_document(F: UncertaintySet) -> Document:
-    """The kind of set, its level, and the counts."""
+    """The kind of set, its level and order, and the counts."""
     document: Document = {"kind": _SET_NAMES[type(F)], "counts": F.table.counts.tolist()}
-    if isinstance(F, ChiSquareSet):
+    if isinstance(F, ConfidenceSet):
         document["alpha"] = F.alpha
+    if isinstance(F, RenyiSet):
+        document["order"] = str(F.exact_order)  # as text, so that no reader rounds it
     return document
 
 
@@ -77,9 +93,18 @@ def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
     """The set again."""
     kind = _known(_SETS, typed(document, "kind", str), "uncertainty set")
     table = Table.from_schema(typed(document, "counts", list), schema)
-    if kind is ChiSquareSet:
-        return ChiSquareSet(table, alpha=number(typed(document, "alpha", object), "alpha"))
-    return kind(table)
+    if not issubclass(kind, ConfidenceSet):
+        return kind(table)
+    alpha = number(typed(document, "alpha", object), "alpha")
+    if kind is RenyiSet:
+        return RenyiSet(table, alpha, order=_order(typed(document, "order", str)))
+    return kind(table, alpha)
+
+
+def _order(text: str) -> Fraction:
+    if not _FRACTION.fullmatch(text):
+        raise DataError(f"Expected the order as a fraction, got {reprlib.repr(text)}.")
+    return Fraction(text)
 
 
 def channel_document(channel: Channel, integers: IntegerParts, bits: int) -> Document:
@@ -140,7 +165,7 @@ def _is_natural(text: Any) -> bool:
 
 def certificate_from(document: Any) -> Document:
     """The certificate, which `rldp.proof` reads, with nothing else in it."""
-    unknown = sorted(set(document) - {"quantile", "multipliers", "joint"})
+    unknown = sorted(set(document) - {"quantile", "radius", "multipliers", "joint"})
     if unknown:
         raise DataError(f"The certificate has an unknown entry {reprlib.repr(unknown[0])}.")
     return dict(document)

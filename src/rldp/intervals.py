@@ -1,7 +1,7 @@
 """A second opinion on a protocol file: the claim of `rldp.proof`, checked in interval arithmetic.
 
 The two checkers read the same document and share nothing else but their exception. Here every
-number is a ball of python-flint's `arb` that encloses the true value: true square and cube roots,
+number is a ball of python-flint's `arb` that encloses the true value: true powers and logarithms,
 e^ε and the χ² tail come from the library, and an inequality counts only if all points of the two
 balls satisfy it. The mathematics is that of the docstring of `rldp.proof`.
 """
@@ -9,7 +9,7 @@ balls satisfy it. The mathematics is that of the docstring of `rldp.proof`.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import accumulate, permutations, product
 from typing import TYPE_CHECKING, Any
 
 from rldp.errors import MissingExtraError
@@ -24,6 +24,7 @@ except ImportError:  # an optional extra; check_with_intervals says what to inst
 
 _PRECISION = 256
 _MOST_DIGITS = 400
+_BUDGETS = ("chi-square", "renyi", "kl")
 
 
 def check_with_intervals(document: dict[str, Any]) -> None:
@@ -59,7 +60,7 @@ class _Claim:
         uncertainty = document["uncertainty"]
         self.kind = uncertainty["kind"]
         self.counts: list[list[int]] = uncertainty["counts"]
-        _need(self.kind in ("chi-square", "all", "known"), "unknown kind of set")
+        _need(self.kind in ("all", "known", "total-variation", *_BUDGETS), "unknown kind of set")
         self.n_s, self.n_u = len(self.counts), len(self.counts[0])
         _need(self.n_s >= 2 and self.n_u >= 1, "too few counts")
         for row in self.counts:
@@ -81,18 +82,32 @@ class _Claim:
         self.multipliers: Any = None
         self.joint_entries: Any = []
         self.joint: dict[tuple[int, ...], list[Fraction]] = {}
-        self.sigma = flint.arb(1)
-        if self.kind == "chi-square":
-            alpha, certificate = uncertainty["alpha"], document["certificate"]
-            _need(type(alpha) is float and 0 < alpha < 1, "alpha out of range")
-            x = _rational(certificate["quantile"])
-            _need(x > 0, "quantile out of range")
-            tail = _ball(x / 2).gamma_upper(flint.arb(self.n_s * self.n_u - 1) / 2, regularized=1)
-            _need(tail <= flint.arb(alpha), "quantile too small")
-            self.sigma = (1 + _ball(x / self.n)).sqrt()
-            self.multipliers = certificate.get("multipliers")
-            if certificate.get("joint") is not None:
-                self.joint_entries = certificate["joint"]
+        self.budget, self.order = flint.arb(0), Fraction(2)
+        if self.kind in ("all", "known"):
+            return
+        alpha, certificate = uncertainty["alpha"], document["certificate"]
+        _need(type(alpha) is float and 0 < alpha < 1, "alpha out of range")
+        if self.kind == "total-variation":
+            radius = _rational(certificate["radius"])
+            _need(radius > 0, "radius out of range")
+            events = flint.arb(2 ** (self.n_s * self.n_u) - 2)
+            is_enough = _ball(radius**2 * self.n / 2) >= (events / flint.arb(alpha)).log()
+            _need(is_enough, "radius too small")
+            self.budget = _ball(radius / 2)
+            return
+        x = _rational(certificate["quantile"])
+        _need(x > 0, "quantile out of range")
+        tail = _ball(x / 2).gamma_upper(flint.arb(self.n_s * self.n_u - 1) / 2, regularized=1)
+        _need(tail <= flint.arb(alpha), "quantile too small")
+        if self.kind == "kl":
+            self.budget = _ball(x / (2 * self.n))
+        else:
+            self.order = _order(uncertainty) if self.kind == "renyi" else Fraction(2)
+            inside = 1 + _ball(self.order * (self.order - 1) * x / (2 * self.n))
+            self.budget = inside ** _ball(1 / self.order) - 1
+        self.multipliers = certificate.get("multipliers")
+        if certificate.get("joint") is not None:
+            self.joint_entries = certificate["joint"]
 
     # --- the four kinds of channels ---
 
@@ -177,20 +192,26 @@ class _Claim:
                         second = s2, other[s1][z1], [row[z2] for row in own[s2]]
                         self._check_jointly((s1, z1, s2, z2), first, second)
 
-    # --- the two lemmas ---
+    # --- the lemmas ---
 
     def _range(self, s: int, q: list[int], mu: int | None, nu: int | None) -> tuple[arb, arb]:
-        """Lower and upper bound of q·R_s over F, Lemma 1."""
+        """Lower and upper bound of q·R_s over F, Lemma 1 or 3."""
         low, high, total = flint.arb(min(q)), flint.arb(max(q)), self.totals[s]
         if total and self.kind == "known":
             mean = flint.arb(sum(map(int.__mul__, self.counts[s], q))) / total
             return mean, mean
-        if total and mu is not None and nu is not None:
+        if not total:
+            return low, high
+        p = flint.arb(total) / self.n
+        if self.kind == "total-variation":
+            up, down = [flint.arb(max(q) - x) for x in q], [flint.arb(x - min(q)) for x in q]
+            y = (p - self.budget).max(flint.arb(0))
+            return low + self._fall(s, down, y) / p, high - self._fall(s, up, y) / p
+        if mu is not None and nu is not None:
             _need(nu <= min(q) and max(q) <= mu, f"multiplier of s = {s} inside its column")
-            p = flint.arb(total) / self.n
-            k = (self.sigma + p - 1) / p
-            high = high.min(mu - (self._mean_root(s, [flint.arb(mu - x) for x in q]) / k) ** 2)
-            low = low.max(nu + (self._mean_root(s, [flint.arb(x - nu) for x in q]) / k) ** 2)
+            kappa = self.budget / p
+            high = high.min(mu - self._value(s, [flint.arb(mu - x) for x in q], kappa))
+            low = low.max(nu + self._value(s, [flint.arb(x - nu) for x in q], kappa))
         return low, high
 
     def _check_jointly(
@@ -199,25 +220,90 @@ class _Claim:
         first: tuple[int, int, list[int]],
         second: tuple[int, int, list[int]],
     ) -> None:
-        """a1 q1·R_1 ≤ e^ε a2 q2·R_2 by Lemma 2, with c_1 = a1 q1 and c_2 = -e^ε a2 q2."""
+        """a1 q1·R_1 ≤ e^ε a2 q2·R_2 by Lemma 2 or 4, with c_1 = a1 q1 and c_2 = -e^ε a2 q2."""
         (s1, a1, q1), (s2, a2, q2) = first, second
         place = f"{key} is not proved"
+        if self.kind == "total-variation":
+            gaps1 = [flint.arb(a1 * (max(q1) - x)) for x in q1]
+            gaps2 = [self.E * (a2 * (x - min(q2))) for x in q2]
+            C = a1 * max(q1) - self.E * (a2 * min(q2))
+            _need(self._is_within_one_budget(s1, gaps1, s2, gaps2, C), place)
+            return
         _need(key in self.joint and self.totals[s1] > 0 and self.totals[s2] > 0, place)
         mu1, mu2, eta = self.joint[key]
         p1, p2 = flint.arb(self.totals[s1]) / self.n, flint.arb(self.totals[s2]) / self.n
         gaps1 = [_ball(mu1 - a1 * x) for x in q1]
         gaps2 = [_ball(mu2) + self.E * a2 * x for x in q2]
         _need(all(gap >= 0 for gap in gaps1 + gaps2), place)
-        bound = _ball(mu1 + mu2) + _ball(eta) * (self.sigma - 1 + p1 + p2)
-        bound -= _h(self._mean_root(s1, gaps1), _ball(eta) * p1)
-        bound -= _h(self._mean_root(s2, gaps2), _ball(eta) * p2)
+        bound = _ball(mu1 + mu2) + _ball(eta) * self.budget
+        bound -= self._h(s1, gaps1, _ball(eta) * p1)
+        bound -= self._h(s2, gaps2, _ball(eta) * p2)
         _need(bound <= 0, place)
 
-    def _mean_root(self, s: int, gaps: list[arb]) -> arb:
+    def _value(self, s: int, gaps: list[arb], kappa: arb) -> arb:
+        """V(κ): G e^-κ, or (A/(1+κ))^(q/(q-1))."""
+        if self.kind == "kl":
+            return self._mean(s, gaps) * (-kappa).exp()
+        return _power(self._mean(s, gaps) / (1 + kappa), self.order / (self.order - 1))
+
+    def _h(self, s: int, gaps: list[arb], t: arb) -> arb:
+        """h(t); its second form is never above it, and so safe where the balls leave it open."""
+        mean, whole, q = self._mean(s, gaps), self._value(s, gaps, flint.arb(0)), self.order
+        if self.kind == "kl":
+            if whole <= t or not (t > 0 and mean > 0):
+                return whole if whole <= t else flint.arb(0)
+            return t + t * (mean / t).log()
+        if _ball(q / (q - 1)) * whole <= t:
+            return whole
+        inside = _power(_ball(q / (q - 1)), q - 1) * _power(mean * t, q)
+        return _ball((2 * q - 1) / q) * _power(inside, 1 / (2 * q - 1)) - t
+
+    def _mean(self, s: int, gaps: list[arb]) -> arb:
+        """G, or A."""
+        seen = [pair for pair in zip(self.counts[s], gaps, strict=True) if pair[0]]
         mean = flint.arb(0)
-        for count, gap in zip(self.counts[s], gaps, strict=True):
-            mean += gap.sqrt() * count / self.totals[s]
+        if self.kind == "kl":
+            if not all(gap > 0 for _, gap in seen):
+                return mean
+            for count, gap in seen:
+                mean += gap.log() * count / self.totals[s]
+            return mean.exp()
+        for count, gap in seen:
+            mean += _power(gap, 1 - 1 / self.order) * count / self.totals[s]
         return mean
+
+    def _fall(self, s: int, gaps: list[arb], y: arb) -> arb:
+        """L(y), with masses in parts of all records."""
+        total = flint.arb(0)
+        for u in sorted(range(self.n_u), key=lambda u: gaps[u].mid()):
+            b = y.min(flint.arb(self.counts[s][u]) / self.n)
+            total, y = total + gaps[u] * b, y - b
+        return total
+
+    def _is_within_one_budget(
+        self, s1: int, gaps1: list[arb], s2: int, gaps2: list[arb], C: arb
+    ) -> bool:
+        """(2) of Lemma 4 at every corner."""
+        p1, p2 = flint.arb(self.totals[s1]) / self.n, flint.arb(self.totals[s2]) / self.n
+        w, zero = p1 + p2, flint.arb(0)
+        kept = (w - self.budget).max(zero)
+        places = [*self._corners(s1, gaps1), *(kept - y for y in self._corners(s2, gaps2))]
+        for place in [*places, zero, kept]:
+            y = place.max(kept - p2).max(zero).min(p1).min(kept)
+            L1, L2 = self._fall(s1, gaps1, y), self._fall(s2, gaps2, (kept - y).max(zero))
+            low, high, b = y, y + w - kept, L1 - L2 + C * w
+            if b * b <= 4 * C * L1 * w:
+                continue
+            if not (b <= 2 * C * low or 2 * C * high <= b):
+                return False
+            if not all(C * m * m - b * m + L1 * w >= 0 for m in (low, high)):
+                return False
+        return True
+
+    def _corners(self, s: int, gaps: list[arb]) -> list[arb]:
+        order = sorted(range(self.n_u), key=lambda u: gaps[u].mid())
+        sums = accumulate((self.counts[s][u] for u in order), initial=0)
+        return [flint.arb(count) / self.n for count in sums]
 
     # --- reading ---
 
@@ -254,9 +340,17 @@ class _Claim:
             _need(self.joint[indices][2] >= 0, "joint has a negative eta")
 
 
-def _h(A: arb, t: arb) -> arb:
-    """h(A, t); its second form is never above it, and so safe where the balls leave it open."""
-    return A * A + t if t >= 2 * A * A else 3 * ((A * t / 2) ** 2).root(3)
+def _power(x: arb, exponent: Fraction) -> arb:
+    """x^exponent for x ≥ 0, whole powers of roots."""
+    if not x > 0:  # a root of 0 would be no number
+        return flint.arb(0).union(x.upper()) if x.upper() > 0 else flint.arb(0)
+    return x.root(exponent.denominator) ** exponent.numerator
+
+
+def _order(uncertainty: dict[str, Any]) -> Fraction:
+    order = _rational(uncertainty["order"])
+    _need(1 < order <= 16 and order.denominator <= 16, "order out of range")
+    return order
 
 
 def _need(condition: bool, complaint: str) -> None:

@@ -62,6 +62,9 @@ class SetChoice(StrEnum):
     """Which distributions may be true."""
 
     CHI_SQUARE = "chi-square"
+    RENYI = "renyi"
+    KL = "kl"
+    TOTAL_VARIATION = "total-variation"
     ALL = "all"
     KNOWN = "known"
 
@@ -80,7 +83,10 @@ Useful = Annotated[
     ),
 ]
 Alpha = Annotated[
-    float, typer.Option(help="Level of the χ² test: the smaller, the more distributions count.")
+    float, typer.Option(help="Level of the set: the smaller, the more distributions count.")
+]
+Order = Annotated[
+    float | None, typer.Option(help="Order of a Rényi set, above 1 (default: 2, the χ² set).")
 ]
 Uncertainty = Annotated[
     SetChoice,
@@ -105,23 +111,39 @@ def uncertainty_set(
     missing: MissingChoice,
     kind: SetChoice,
     alpha: float,
+    order: float | None = None,
     levels: Levels | None = None,
 ) -> UncertaintySet:
     """F around the frequencies of a file."""
-    return set_around(_table(data, sensitive, useful, missing, levels), kind, alpha)
+    check_order(kind, order)
+    return set_around(_table(data, sensitive, useful, missing, levels), kind, alpha, order)
 
 
-def set_around(table: Table, kind: SetChoice, alpha: float) -> UncertaintySet:
+def check_order(kind: SetChoice, order: float | None) -> None:
+    """Refuse an order that no set would look at."""
+    if order is not None and kind is not SetChoice.RENYI:
+        raise ParameterError(f"--order is for --set renyi, and the set is {kind.value}.")
+
+
+def set_around(
+    table: Table, kind: SetChoice, alpha: float, order: float | None = None
+) -> UncertaintySet:
     """F around the frequencies of a table."""
-    from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution
+    from rldp import uncertainty as sets
 
     match kind:
         case SetChoice.CHI_SQUARE:
-            return ChiSquareSet(table, alpha)
+            return sets.ChiSquareSet(table, alpha)
+        case SetChoice.RENYI:
+            return sets.RenyiSet(table, alpha, order=2.0 if order is None else order)
+        case SetChoice.KL:
+            return sets.KLSet(table, alpha)
+        case SetChoice.TOTAL_VARIATION:
+            return sets.TotalVariationSet(table, alpha)
         case SetChoice.ALL:
-            return AllDistributions(table)
+            return sets.AllDistributions(table)
         case SetChoice.KNOWN:
-            return KnownDistribution(table)
+            return sets.KnownDistribution(table)
 
 
 def _table(

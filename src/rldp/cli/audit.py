@@ -50,12 +50,13 @@ def audit(
     ] = False,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Level of the χ² test (default: the protocol's own, or 0.05)."),
+        typer.Option(help="Level of the set (default: the protocol's own, or 0.05)."),
     ] = None,
     uncertainty: Annotated[
         arguments.SetChoice | None,
         typer.Option("--set", help="Distributions that may be true (default: the protocol's own)."),
     ] = None,
+    order: arguments.Order = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
     robust: Annotated[
         bool,
@@ -75,7 +76,7 @@ def audit(
 
     if epsilon is not None and not epsilon >= 0:
         raise ParameterError(f"Expected --epsilon ≥ 0, got {epsilon:g}.")
-    options = _Options(data, sensitive, useful, missing, uncertainty, alpha)
+    options = _Options(data, sensitive, useful, missing, uncertainty, alpha, order)
     if file.suffix.lower() in MATRIX_FILES:
         subject = _matrix(file, options, is_released=release_useful)
     elif release_useful:
@@ -108,6 +109,7 @@ class _Options(NamedTuple):
     missing: arguments.MissingChoice
     kind: arguments.SetChoice | None
     alpha: float | None
+    order: float | None
 
     def set_from_data(self, schema: Schema | None = None) -> UncertaintySet:
         """F around the frequencies of DATA, over a given schema if there is one."""
@@ -121,7 +123,7 @@ class _Options(NamedTuple):
         kind = self.kind or arguments.SetChoice.CHI_SQUARE
         alpha = 0.05 if self.alpha is None else self.alpha
         return arguments.uncertainty_set(
-            self.data, sensitive, useful, self.missing, kind, alpha, levels
+            self.data, sensitive, useful, self.missing, kind, alpha, self.order, levels
         )
 
 
@@ -155,9 +157,25 @@ def _protocol(file: Path, options: _Options) -> _Subject:
         raise ParameterError(f"{file.name} is for clients and names no set F: expected --data.")
     if options.sensitive or options.useful:
         raise ParameterError("--sensitive and --useful name columns of --data: expected it too.")
-    if options.kind is None and options.alpha is None:
+    if options.kind is None and options.alpha is None and options.order is None:
         return _Subject(p.channel, p.uncertainty, p.name, p.epsilon)
-    own = getattr(p.uncertainty, "alpha", 0.05)
-    alpha = own if options.alpha is None else options.alpha
-    kind = options.kind or arguments.SetChoice.CHI_SQUARE
-    return _Subject(p.channel, arguments.set_around(p.table, kind, alpha), p.name)
+    return _Subject(p.channel, _changed(p.uncertainty, options), p.name)
+
+
+def _changed(F: UncertaintySet, options: _Options) -> UncertaintySet:
+    """The protocol's own set with another kind, level or order."""
+    from rldp.uncertainty import ConfidenceSet, KLSet, RenyiSet, TotalVariationSet
+
+    kinds = {
+        RenyiSet: arguments.SetChoice.RENYI,
+        KLSet: arguments.SetChoice.KL,
+        TotalVariationSet: arguments.SetChoice.TOTAL_VARIATION,
+    }
+    kind = options.kind or kinds.get(type(F), arguments.SetChoice.CHI_SQUARE)
+    alpha, order = options.alpha, options.order
+    arguments.check_order(kind, order)
+    if alpha is None:
+        alpha = F.alpha if isinstance(F, ConfidenceSet) else 0.05
+    if order is None and isinstance(F, RenyiSet):
+        order = F.order
+    return arguments.set_around(F.table, kind, alpha, order)

@@ -18,6 +18,7 @@ def compare(
     ] = [0.5, 1.0, 2.0],  # noqa: B006  # typer copies it
     alpha: arguments.Alpha = 0.05,
     uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
+    order: arguments.Order = None,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     protocol: Annotated[
         list[str] | None,
@@ -34,7 +35,7 @@ def compare(
 
     [dim]Example:  rldp compare adult --sensitive race --useful sex --epsilon 0.5 1 2[/dim]
     """
-    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha)
+    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha, order)
     from rldp.protocols.catalogue import compare as compare_all
 
     if plot is not None:

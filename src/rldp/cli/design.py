@@ -31,6 +31,7 @@ def design(
     ] = "best",
     alpha: arguments.Alpha = 0.05,
     uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
+    order: arguments.Order = None,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     pairs: Annotated[
         str, typer.Option(help="polyopt: compare distinct S values, or all as in the paper.")
@@ -58,7 +59,7 @@ def design(
 
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
-    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha)
+    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha, order)
     from rldp.protocols.catalogue import design as design_one
 
     with arguments.search_progress(protocol, F.table.entropy) as progress:

@@ -126,18 +126,32 @@ def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
 
 def set_in_words(F: UncertaintySet) -> str:
     """For which distributions there is privacy."""
-    from rldp.uncertainty import AllDistributions, ChiSquareSet
+    from rldp.uncertainty import (
+        AllDistributions,
+        ConfidenceSet,
+        KLSet,
+        RenyiSet,
+        TotalVariationSet,
+    )
 
     people = f"{F.table.n:,} records"
     if F.table.dropped:
         people += f" ({F.table.dropped:,} with missing values dropped)"
     if isinstance(F, AllDistributions):
         return f"private for every distribution; usefulness measured on {people}"
-    if isinstance(F, ChiSquareSet):
+    if not isinstance(F, ConfidenceSet):
+        return f"private for the frequencies of {people} only"
+    if isinstance(F, TotalVariationSet):
         return (
-            f"private for every distribution that a χ² test on {people} accepts at α = {F.alpha:g}"
+            f"private for every distribution within total variation {F.budget:.3g} of the "
+            f"frequencies of {people} (α = {F.alpha:g}, for any number of records)"
         )
-    return f"private for the frequencies of {people} only"
+    test = "a χ² test"
+    if isinstance(F, KLSet):
+        test = "a likelihood ratio test"
+    elif isinstance(F, RenyiSet):
+        test = f"a power-divergence test of order {F.order:g}"
+    return f"private for every distribution that {test} on {people} accepts at α = {F.alpha:g}"
 
 
 def protocol(p: ReleaseProtocol) -> None:

@@ -12,7 +12,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.optimal.conditions import apart, pair
+from rldp.optimal.conditions import apart, is_conic, pair
+from rldp.optimal.cuts import Cuts
 from rldp.optimise.conic import Block, ConicProgramme
 from rldp.uncertainty import UncertaintySet
 
@@ -87,6 +88,8 @@ class PrivateColumns:
         beginning, the others once the best column without them breaks them. What the solver gives
         up on, or time does not allow, is left out, and the flags tell of it.
         """
+        if not is_conic(self._F):
+            return self._cut(objectives, deadline)
         if not self.is_joint:
             columns, is_good = self._solved(objectives, np.ones((len(near), 1), bool), deadline)
             return columns[is_good], is_good
@@ -105,6 +108,20 @@ class PrivateColumns:
             if not todo.size or time.monotonic() > deadline:
                 break
         return columns[is_good], is_good
+
+    def _cut(self, objectives: Array, deadline: float) -> tuple[Array, Flags]:
+        """The best columns as far as inequalities, added where they are broken, tell."""
+        columns, is_good = np.zeros_like(objectives), np.zeros(len(objectives), bool)
+        for i, c in enumerate(objectives):
+            if time.monotonic() > deadline:
+                break
+            found = self._cuts.best(c.ravel(), (self._first, self._second))
+            columns[i], is_good[i] = found.reshape(c.shape), True
+        return columns[is_good], is_good
+
+    @cached_property
+    def _cuts(self) -> Cuts:
+        return Cuts(self._F, self._variable, self.weights, self._factor)
 
     def _solved(self, objectives: Array, needed: Flags, deadline: float) -> tuple[Array, Flags]:
         """The best columns under some of the conditions, on all cores."""

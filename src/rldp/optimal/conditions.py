@@ -13,12 +13,24 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.errors import ParameterError
 from rldp.optimise.conic import Block
-from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution, UncertaintySet
+from rldp.uncertainty import (
+    AllDistributions,
+    BudgetSet,
+    ChiSquareSet,
+    KLSet,
+    KnownDistribution,
+    RenyiSet,
+    UncertaintySet,
+)
 
 Indices = NDArray[np.intp]
 Terms = list[tuple[int, float]]
+
+
+def is_conic(F: UncertaintySet) -> bool:
+    """Whether the conditions can be written down for this set."""
+    return isinstance(F, AllDistributions | KnownDistribution | ChiSquareSet | RenyiSet | KLSet)
 
 
 def pair(F: UncertaintySet, variable: Indices, s_1: int, s_2: int, factor: float) -> Block:
@@ -29,17 +41,15 @@ def pair(F: UncertaintySet, variable: Indices, s_1: int, s_2: int, factor: float
     block = Block(int(variable.max()) + 1)
     price = block.variable()  # η of the budget that both share
     block.nonnegative([(price, 1.0)])
-    total: Terms = [(price, F.budget)] if isinstance(F, ChiSquareSet) else []
+    total: Terms = []
+    if isinstance(F, BudgetSet):
+        total.append((price, F.budget))
     for s, scale in ((s_1, 1.0), (s_2, -factor)):
         c = [(int(i), scale) for i in variable[s]]
-        if F.table.p_s[s] == 0 or isinstance(F, AllDistributions):
-            total += _anything(block, c)
-        elif isinstance(F, KnownDistribution):
-            total += [(i, x * r) for (i, x), r in zip(c, F.table.p_u_given_s[s], strict=True)]
-        elif isinstance(F, ChiSquareSet):
-            total += _in_ball(block, c, F, s, price)
+        if isinstance(F, BudgetSet) and F.table.p_s[s] > 0:
+            total += _priced(block, c, F, s, price)
         else:
-            raise ParameterError(f"No conditions in cones are known for {type(F).__name__}.")
+            total += _fixed(block, c, F, s)
     block.nonnegative([(i, -x) for i, x in _collected(total)])
     return block
 
@@ -55,7 +65,7 @@ def apart(F: UncertaintySet, variable: Indices, factor: float) -> Block:
     for s, indices in enumerate(variable):
         for scale, bounds in ((1.0, highs), (-1.0, lows)):
             bound = block.variable()  # of max ± R·T
-            terms = _apart_bound(block, [(int(i), scale) for i in indices], F, s)
+            terms = _fixed(block, [(int(i), scale) for i in indices], F, s)
             block.nonnegative([(bound, 1.0), *((i, -x) for i, x in terms)])
             bounds.append(bound)
     for s_1, s_2 in permutations(range(len(variable)), 2):
@@ -63,48 +73,71 @@ def apart(F: UncertaintySet, variable: Indices, factor: float) -> Block:
     return block
 
 
-def _apart_bound(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
-    if F.table.p_s[s] == 0 or isinstance(F, AllDistributions):
-        return _anything(block, c)
-    if isinstance(F, KnownDistribution):
-        return [(i, x * r) for (i, x), r in zip(c, F.table.p_u_given_s[s], strict=True)]
-    if isinstance(F, ChiSquareSet):
-        mu, v = _squared(block, c, F, s)
-        return [(mu, 1.0), (v, -1 / float(F.stretch(np.array([s]))[0]) ** 2)]
-    raise ParameterError(f"No conditions in cones are known for {type(F).__name__}.")
-
-
-def _anything(block: Block, c: Terms) -> Terms:
-    """max c·R over all distributions R is the least μ ≥ c."""
-    mu = block.variable()
+def _fixed(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
+    """max c·R over all conditionals R of s that occur in F, from above."""
+    r = F.table.p_u_given_s[s]
+    if isinstance(F, BudgetSet) and F.table.p_s[s] > 0:
+        mu, v = _mean(block, c, r, _order(F))
+        k = float(F.stretch(np.array([s]))[0])
+        return [(mu, 1.0), (v, -np.exp(1 - k) if _order(F) == 1 else -(k ** -_inverse(F)))]
+    if isinstance(F, KnownDistribution) and F.table.p_s[s] > 0:
+        return [(i, x * p) for (i, x), p in zip(c, r, strict=True)]
+    mu = block.variable()  # nothing is known of R
     for i, x in c:
         block.nonnegative([(mu, 1.0), (i, -x)])
     return [(mu, 1.0)]
 
 
-def _in_ball(block: Block, c: Terms, F: ChiSquareSet, s: int, price: int) -> Terms:
-    """max over k and R of c·R - η p (k-1), Σ r²/R ≤ k², is the least μ + η p - h, with
+def _priced(block: Block, c: Terms, F: BudgetSet, s: int, price: int) -> Terms:
+    """max over k and R of c·R - η p (k-1), R in the ball of radius k, as the least μ + η p - h.
 
-    h ≤ min over k of v/k² + η p k = 3 (v/4)^(1/3) (η p)^(2/3) and v ≤ (Σ r √(μ - c))².
+    There h = min over k of v k^-g + t k = (1 + 1/g) (g v)^(1/(g+1)) t^(g/(g+1)), t = η p, or, for
+    the Kullback-Leibler divergence, of v e^(1-k) + t k, that is 2t + t log(v/t).
     """
-    mu, v = _squared(block, c, F, s)
-    h, p = block.variable(), float(F.table.p_s[s])
-    block.power_below([(h, 4 ** (1 / 3) / 3)], [(v, 1.0)], [(price, p)], 1 / 3)
+    p = float(F.table.p_s[s])
+    mu, v = _mean(block, c, F.table.p_u_given_s[s], _order(F))
+    h = block.variable()
+    if _order(F) == 1:
+        block.logarithm_below([(h, 1.0)], [(price, p)], [(v, 1.0)])
+        return [(mu, 1.0), (price, -p), (h, -1.0)]
+    g = _inverse(F)
+    size = (1 + 1 / g) * g ** (1 / (g + 1))
+    block.power_below([(h, 1 / size)], [(v, 1.0)], [(price, p)], 1 / (g + 1))
     return [(mu, 1.0), (price, p), (h, -1.0)]
 
 
-def _squared(block: Block, c: Terms, F: ChiSquareSet, s: int) -> tuple[int, int]:
-    """New variables μ ≥ c and v ≤ (Σ r √(μ - c))²."""
-    r = F.table.p_u_given_s[s]
+def _mean(block: Block, c: Terms, r: NDArray[np.float64], order: float) -> tuple[int, int]:
+    """New variables μ ≥ c and v, at most the power mean of order a = 1 - 1/q of μ - c.
+
+    y ≤ v^(1-a) (μ - c)^a and v ≤ Σ r y together say v^a ≤ Σ r (μ - c)^a; for a = 0 the mean is the
+    geometric one, by y ≤ v log((μ - c)/v) and 0 ≤ Σ r y.
+    """
     mu, v, seen = block.variable(), block.variable(), np.flatnonzero(r)
     for u in np.flatnonzero(r == 0):
         block.nonnegative([(mu, 1.0), (c[u][0], -c[u][1])])
-    # y² ≤ v (μ - c) and v ≤ Σ r y together say √v ≤ Σ r √(μ - c)
     y = block.variables(seen.size)
-    for u, root in zip(seen, y, strict=True):
-        block.root_below(root, v, [(mu, 1.0), (c[u][0], -c[u][1])])
-    block.nonnegative([(v, -1.0), *zip(y, r[seen].tolist(), strict=True)])
+    for u, part in zip(seen, y, strict=True):
+        distance = [(mu, 1.0), (c[u][0], -c[u][1])]
+        if order == 1:
+            block.logarithm_below([(part, 1.0)], [(v, 1.0)], distance)
+        elif order == 2:
+            block.root_below(part, v, distance)
+        else:
+            block.power_below([(part, 1.0)], [(v, 1.0)], distance, 1 / order)
+    least = [] if order == 1 else [(v, -1.0)]
+    block.nonnegative([*least, *zip(y, r[seen].tolist(), strict=True)])
     return mu, v
+
+
+def _order(F: BudgetSet) -> float:
+    if isinstance(F, RenyiSet):
+        return F.order
+    return 1.0 if isinstance(F, KLSet) else 2.0
+
+
+def _inverse(F: BudgetSet) -> float:
+    """g = 1/a."""
+    return _order(F) / (_order(F) - 1)
 
 
 def _collected(terms: Terms) -> Terms:

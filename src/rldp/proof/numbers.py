@@ -1,0 +1,138 @@
+"""Roots, exponentials, logarithms and the χ² law, each rounded to a known side.
+
+Reals are integers in units of 1/ONE.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+ONE = 1 << 128
+BITS = 384  # working precision for exp and the χ² law
+_WIDTH = 160  # working precision for logarithms
+PI = Fraction(  # an upper bound of π: rounded up at the 99th decimal
+    "3.1415926535897932384626433832795028841971693993751"
+    "05820974944592307816406286208998628034825342117068"
+)
+
+
+def ceil(a: int, b: int) -> int:
+    """The smallest integer from a/b on."""
+    return -(-a // b)
+
+
+def root(n: int, k: int) -> int:
+    """The integer part of the k-th root of n ≥ 0.
+
+    Each of Newton's steps from above falls, but not below it. The start is above: its logarithm is
+    too large by 1e-9, and that of a float is right to 1e-10.
+
+    >>> [root(n, 3) for n in (0, 7, 8, 10**30)]
+    [0, 1, 2, 10000000000]
+    """
+    if k == 1 or n < 2:
+        return n
+    if k == 2:
+        return math.isqrt(n)
+    whole, rest = divmod(math.log2(n) / k, 1.0)
+    x: int = (math.ceil(2.0 ** (rest + 53) * (1 + 2.0**-30)) << int(whole) >> 53) + 1
+    while (quotient := n // pow(x, k - 1)) < x:
+        x = ((k - 1) * x + quotient) // k
+    return x
+
+
+def power_below(x: int, top: int, bottom: int) -> int:
+    """The integer part of x^(top/bottom), both in units of 1/ONE."""
+    more = bottom - top
+    return root(x**top * ONE**more if more >= 0 else x**top // ONE**-more, bottom)
+
+
+def log_below(x: int) -> int:
+    """A lower bound of log(x) for x > 0, both in units of 1/ONE, and less than 4 units below it.
+
+    With x = 2^e m, 1 ≤ m < 2, and z = (r-1)/(r+1) for r = m^(1/8), log m = 16 (z + z³/3 + ...). All
+    terms are positive, and rounded down.
+
+    >>> log_below(2 * ONE) * 10**30 // ONE
+    693147180559945309417232121458
+    """
+    e, one = x.bit_length() - 1, 1 << _WIDTH
+    r = x << (_WIDTH - e) if e <= _WIDTH else x >> (e - _WIDTH)
+    for _ in range(3):
+        r = math.isqrt(r << _WIDTH)
+    unit = ONE.bit_length() - 1
+    e -= unit
+    log_2 = _LOG_2 if e >= 0 else _LOG_2 + (1 << 10)
+    log_m = 16 * _series((r - one) * one // (r + one))
+    return (log_m + e * log_2) >> (_WIDTH - unit)
+
+
+def log_above(x: int) -> int:
+    """An upper bound of log(x) for x > 0, both in units of 1/ONE."""
+    return log_below(x) + 4
+
+
+def _series(z: int) -> int:
+    """z + z³/3 + z⁵/5 + ... from below, less by 2^9 units at most for z ≤ 1/3."""
+    square, total, j = z * z >> _WIDTH, 0, 1
+    while z:
+        total, z, j = total + z // j, z * square >> _WIDTH, j + 2
+    return total
+
+
+_LOG_2 = 2 * _series((1 << _WIDTH) // 3)  # log 2 = 2 (1/3 + 1/3³/3 + ...), 2^10 units too small
+
+
+def exp_below(x: Fraction, bits: int = BITS) -> tuple[int, int]:
+    """Integers m, e with m 2^e ≤ exp(x), less by a part of 2^(4-bits) at most.
+
+    1 + y ≤ exp(y) for every y, so (1 + x/2^h)^(2^h) ≤ exp(x): h squarings, each rounded down.
+    The logarithms differ by x²/2^h at most, and each squaring doubles the relative error.
+
+    >>> m, e = exp_below(Fraction(1))
+    >>> math.floor(m * Fraction(2)**e * 10**30)
+    2718281828459045235360287471352
+    """
+    h = bits + 2 * math.ceil(abs(x)).bit_length()
+    width = h + bits
+    m, e = math.floor((1 + x / 2**h) * 2**width), -width
+    for _ in range(h):
+        cut = max(0, 2 * m.bit_length() - width)
+        m, e = m * m >> cut, 2 * e + cut
+    return m, e
+
+
+def is_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
+    """Whether it is proved that χ² with df degrees of freedom exceeds x with chance α at most.
+
+    The chance to stay below x = 2t is e^-t Σ_j t^(j/2)/Γ(j/2 + 1) over j = df, df+2, ... As
+    Γ(j/2 + 1) = j/2 (j-2)/2 ... down to 2/2, or to 1/2 times √π, the summand is (x/j)(x/(j-2)) ...
+    down to x/2, or to x/1 over √(πt). All are positive: any of them make a lower bound.
+
+    >>> [is_quantile(Fraction(x), 3, Fraction(1, 20)) for x in ("7.8147279", "7.8147280")]
+    [False, True]
+    """
+    # the chance grows with x, so any smaller x proves no less: one in binary digits that keeps the
+    # loop short; all is precise enough for α > 1e-80
+    step = math.floor(min(x, Fraction(2 * df + 1000)) * 2**BITS)
+    if step <= 0:
+        return False
+    j, term, total, exponent = 2 - df % 2, 1 << BITS, 0, -BITS
+    while term:  # ends, as x/j < 1/2 from some j on
+        term = (term * step // j) >> BITS
+        total += term if j >= df else 0
+        cut = BITS if term.bit_length() > 3 * BITS else 0
+        j, term, total, exponent = j + 2, term >> cut, total >> cut, exponent + cut
+    t = Fraction(step, 2 ** (BITS + 1))
+    m, e = exp_below(-t)
+    shift = exponent + e + BITS
+    chance = Fraction(total * m << shift if shift > 0 else total * m >> -shift, 2**BITS)
+    return chance**2 >= (1 - alpha) ** 2 * (PI * t if df % 2 else 1)
+
+
+def power_of_e_below(x: int) -> int:
+    """A lower bound of e^x, both in units of 1/ONE."""
+    m, e = exp_below(Fraction(x, ONE), 192)
+    e += ONE.bit_length() - 1
+    return m << e if e >= 0 else m >> -e
