@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block, subset_sums
-from rldp.polyopt.knapsack import box_knapsack, large_cells
+from rldp.polyopt.knapsack import box_knapsack, large_cells, parts
 
 Array = NDArray[np.float64]
 
@@ -19,10 +19,13 @@ _GUESTS = 8  # vertices that a search returns
 
 
 class Tops(NamedTuple):
-    """For every multiplier λ a bound on max (P̂ T log T - prices·T - λ P̂ T), and a good vertex."""
+    """For every multiplier λ bounds on max (P̂ T log T - prices·T - λ P̂ T), and good vertices.
 
-    bound: Array
-    T: Array  # (multipliers, n_u)
+    Parts between which masses differ much have a bound each.
+    """
+
+    bound: Array  # (parts, multipliers)
+    T: Array  # (vertices, n_u)
 
 
 class Guest(NamedTuple):
@@ -54,7 +57,7 @@ class Box(ABC):
 
     @abstractmethod
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
-        """The best vertices beside blocks that offer `others` at each multiplier."""
+        """The best vertices beside blocks that offer one of `others` at each multiplier."""
 
     @abstractmethod
     def variants(self, prices: Array, multiplier: float) -> Array:
@@ -88,6 +91,16 @@ def least_worth(multipliers: Array, sums: Array) -> tuple[Array, Array]:
     )
 
 
+def most_worth(multipliers: Array, sums: Array, others: Array) -> tuple[Array, Array]:
+    """The least worth of every row of sums beside the worst row of the others, and its λ."""
+    worth, at = least_worth(multipliers, sums[:, None] + others)
+    worst = worth.argmax(axis=1)[:, None]
+    return (
+        np.take_along_axis(worth, worst, 1)[:, 0],
+        np.take_along_axis(at, worst, 1)[:, 0],
+    )
+
+
 def box(block: Block, lo: float, hi: float) -> Box:
     """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
@@ -109,15 +122,15 @@ class _ListBox(Box):
         gain = self._constant - self._T @ prices
         worth = gain - multipliers[:, None] * self._mass
         best = worth.argmax(axis=1)
-        return Tops(worth.max(axis=1), self._T[best])
+        return Tops(worth.max(axis=1)[None], self._T[best])
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         return np.asarray(self._T)
 
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         gain = self._constant - self._T @ prices
-        sums = gain[:, None] - multipliers * self._mass[:, None] + others
-        worth, at = least_worth(multipliers, sums)
+        sums = gain[:, None] - multipliers * self._mass[:, None]
+        worth, at = most_worth(multipliers, sums, others)
         best = np.argsort(-worth)[:_GUESTS]
         return Guest(float(worth[best[0]]), float(at[best[0]]), self._T[best])
 
@@ -157,7 +170,7 @@ class _SubsetBox(Box):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
         best = np.array([(gain - x * self._mass).argmax() for x in multipliers])
-        return Tops(gain[best] - multipliers * self._mass[best], self._vertices(best))
+        return Tops((gain[best] - multipliers * self._mass[best])[None], self._vertices(best))
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
@@ -176,10 +189,11 @@ class _SubsetBox(Box):
         first = np.array([(gain - x * self._mass).argmax() for x in multipliers])
 
         def worths(which: NDArray[np.intp]) -> tuple[Array, Array]:
-            sums = gain[which, None] - multipliers * self._mass[which, None] + others
-            return least_worth(multipliers, sums)
+            sums = gain[which, None] - multipliers * self._mass[which, None]
+            return most_worth(multipliers, sums, others)
 
-        left = self._left(gain, multipliers, others, float(worths(first)[0].max()))
+        least = float(worths(first)[0].max())
+        left = self._left(gain, multipliers, others.max(axis=0), least)
         left = np.union1d(left, first)
         worth, at = worths(left)
         best = np.argsort(-worth)[:_GUESTS]
@@ -215,21 +229,21 @@ class _KnapsackBox(Box):
 
     def __init__(self, block: Block, lo: float, hi: float) -> None:
         self._block, self._lo, self._hi = block, lo, hi
-        self._knapsack = box_knapsack(block, lo, hi)
+        self._knapsack, self._n_parts = box_knapsack(block, lo, hi), len(parts(block))
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         bounds = self._knapsack.bounds(prices, multipliers)
         a = prices + multipliers[:, None] * self._block.p
         best = bounds.value.argmax(axis=1)
         T = [self._rounded(bounds.orders(i, k), a[i]) for i, k in enumerate(best)]
-        return Tops(bounds.value.max(axis=1), np.array(T))
+        return Tops(bounds.by_part(self._n_parts), np.array(T))
 
     def offers(self, prices: Array, multipliers: Array) -> Array:
-        return np.asarray(self._knapsack.bounds(prices, multipliers).value.max(axis=1))
+        return self._knapsack.bounds(prices, multipliers).by_part(self._n_parts)
 
     def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         bounds = self._knapsack.bounds(prices, multipliers)
-        worth, at = least_worth(multipliers, (bounds.value + others[:, None]).T)
+        worth, at = most_worth(multipliers, bounds.value.T, others)
         T = []
         for k in np.argsort(-worth)[:_GUESTS]:
             nearest = int(abs(multipliers - at[k]).argmin())

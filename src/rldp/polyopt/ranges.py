@@ -29,6 +29,7 @@ _LOOKS = 4  # at a range that is looked at once, each closer
 _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may still be far off
 _WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
+_MOST_TOGETHER = 500  # choices of one part from every block
 _PATIENCE = 3000  # branches of such a search
 _MOST_WHOLE = 60  # columns taken from one search
 
@@ -66,8 +67,8 @@ class Range:
         self._most = 1 + np.log(factor)
         self.aims, self._width = np.zeros(0), _WIDE
         self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
-        # of the last look: multipliers, what the others offer at both τ's, and their excess
-        self._at, self._tops, self._over = np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0))
+        # of the last look: multipliers, what the others offer at the lower τ, and at both
+        self._at, self._tops, self._shares = np.zeros(0), np.zeros((0, 0)), [np.zeros((0, 0, 0))]
 
     def look(self, prices: Array) -> Look:
         """Bound what columns are worth, and meet the vertices that come near the bounds."""
@@ -102,14 +103,14 @@ class Range:
         if met is not None:
             met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
             offers = [[top.bound for top in met], *offers]
-        tops = np.array(offers)
-        excess = self._excess(prices, at, tops, is_star=False)
-        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
-        beside += excess.sum(axis=0) - excess
-        self._at, self._tops, self._over = at, tops, excess
+        self._at, self._tops = at, np.array([own.max(axis=0) for own in offers[0]])
+        self._shares = self._chords(prices, at, offers, is_star=False)
         boxes = self._stars or [self._ends[0][self._widest]]
         rows = range(len(prices)) if self._stars else [self._widest]
-        guests = [one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)]
+        guests = [
+            one.guest(prices[s], at, self._beside(s).max(axis=0))
+            for s, one in zip(rows, boxes, strict=True)
+        ]
         worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
         self._aim(np.array([guest.multiplier for guest in worst]))
         return guests
@@ -121,17 +122,34 @@ class Range:
             one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
         ]
 
-    def _excess(self, prices: Array, at: Array, tops: Array, *, is_star: bool) -> Array:
+    def _chords(
+        self, prices: Array, at: Array, offers: Sequence[Sequence[Array]], *, is_star: bool
+    ) -> list[Array]:
+        """What the parts of every block offer at both τ's, raised by the excess in between."""
         if self.low == self.high:
-            return np.zeros(tops.shape[1:])
-        return np.array(
-            [
-                changes(block, self._factor, is_star=is_star).excess(
-                    row, at, Span(self.low, self.high, *tops[:, s])
-                )
-                for s, (block, row) in enumerate(zip(self._blocks, prices, strict=True))
-            ]
-        )
+            return [own[None, np.isfinite(own[:, 0])] for own in offers[0]]
+        chords = []
+        for block, row, *own in zip(self._blocks, prices, *offers, strict=True):
+            ends = np.stack(np.broadcast_arrays(*own))
+            is_empty = np.isneginf(ends)
+            # a part that is empty at one τ has no vertex there which could lie above the chord
+            low, high = np.where(is_empty, ends.max(axis=1, keepdims=True), ends)
+            span = Span(self.low, self.high, low, high)
+            excess = changes(block, self._factor, is_star=is_star).excess(row, at, span)
+            some = ~(is_empty.all(axis=0) & np.isneginf(excess))[:, 0]
+            chords.append((np.stack([low, high]) + np.maximum(excess, 0.0))[:, some])
+        return chords
+
+    def _beside(self, star: int) -> Array:
+        """What all but one offer at both τ's, for every choice of one part from each."""
+        sums = np.zeros((len(self._shares[0]), 1, self._at.size))
+        for s in np.argsort(-self._p_su.sum(axis=1)):
+            if s != star:
+                own = self._shares[s]
+                if sums.shape[1] * own.shape[1] > _MOST_TOGETHER:
+                    own = own.max(axis=1, keepdims=True)
+                sums = (sums[:, :, None] + own[:, None]).reshape(len(sums), -1, self._at.size)
+        return sums
 
     def _aim(self, best: Array) -> None:
         """Look more closely, the next time, where the best multipliers were."""
@@ -151,29 +169,29 @@ class Range:
 
     def _chord(self, prices: Array) -> Array:
         """The bound of every s* with one multiplier for all, at those of the last look."""
-        at, excess = self._at, self._over
-        stars = np.array(
+        at = self._at
+        offers = [
             [
-                [
-                    box(block, 1 / tau, self._factor).offers(row, at)
-                    for block, row in zip(self._blocks, prices, strict=True)
-                ]
-                for tau in (self.low, self.high)
+                box(block, 1 / tau, self._factor).offers(row, at)
+                for block, row in zip(self._blocks, prices, strict=True)
             ]
-        )
-        own = self._excess(prices, at, stars, is_star=True)
-        sums = (self._tops.sum(axis=1, keepdims=True) - self._tops + stars).max(axis=0)
-        return least_worth(at, sums + excess.sum(axis=0) - excess + own)[0]
+            for tau in (self.low, self.high)
+        ]
+        worth = []
+        for s, own in enumerate(self._chords(prices, at, offers, is_star=True)):
+            sums = (self._beside(s)[:, :, None] + own[:, None]).max(axis=0)
+            worth.append(least_worth(at, sums)[0].max())
+        return np.array(worth)
 
     def settled(self, prices: Array, star: int, target: float) -> Settled | None:
         """Search the products of what the last look at these prices left over, or give up.
 
         The others have the widest of their boxes, that of the lower τ.
         """
-        at, boxes, tops = self._at, list(self._ends[0]), self._tops[0].copy()
+        at, boxes, tops = self._at, list(self._ends[0]), self._tops.copy()
         if self._stars:
             boxes[star] = self._stars[star]
-            tops[star] = boxes[star].offers(prices[star], at)
+            tops[star] = boxes[star].offers(prices[star], at).max(axis=0)
         rest = tops.sum(axis=0) - tops
         left: list[Survivors] = []
         for one, row, beside in zip(boxes, prices, rest, strict=True):
