@@ -11,6 +11,7 @@ so the bound at μ = r covers them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ Flags = NDArray[np.bool_]
 
 _LARGE, _MUCH = 3, 0.1  # cells of which both choices are tried, and the m that they have at least
 _STEPS = 8  # of the mass of H
+_INSIDE = np.array([0.25, 0.5, 0.75])  # further steps of an interval that is looked at closely
 
 
 class Piece(NamedTuple):
@@ -36,6 +38,13 @@ class Piece(NamedTuple):
     f: int  # the cell of the third pattern, or -1
 
 
+class Masses(NamedTuple):
+    """Values of μ, and the part each belongs to."""
+
+    part: NDArray[np.intp]
+    mu: Array
+
+
 class Bounds(NamedTuple):
     """A bound for every multiplier and interval of μ, and the cells in the order they enter H."""
 
@@ -44,14 +53,22 @@ class Bounds(NamedTuple):
     ends: NDArray[np.intp]  # (intervals, 2): the steps on both sides
     part: NDArray[np.intp]  # of every interval
 
-    def orders(self, multiplier: int, interval: int) -> NDArray[np.intp]:
-        """The orders at both ends of an interval."""
-        return np.asarray(self.order[multiplier, self.ends[interval]])
+    def orders(
+        self, multipliers: NDArray[np.intp], intervals: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """The orders at both ends of intervals, shape (intervals, 2, n_u)."""
+        return np.asarray(self.order[multipliers[:, None], self.ends[intervals]])
+
+    def best(self, n_parts: int) -> NDArray[np.intp]:
+        """The best interval of every part that is not empty, for every multiplier."""
+        own = (np.flatnonzero(self.part == part) for part in range(n_parts))
+        return np.array([which[self.value[:, which].argmax(axis=1)] for which in own if which.size])
 
     def by_part(self, n_parts: int) -> Array:
         """The bound of every part, shape (parts, multipliers), and -∞ where it is empty."""
         most = np.full((n_parts, len(self.value)), -np.inf)
-        np.maximum.at(most, self.part, self.value.T)
+        for part in np.unique(self.part):
+            most[part] = self.value[:, self.part == part].max(axis=1)
         return most
 
 
@@ -114,8 +131,15 @@ class Knapsack:
         return Bounds(value, order, np.stack([left, right], axis=1), self._part)
 
 
-def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
-    """All vertices of one box."""
+    def between(self, intervals: NDArray[np.intp]) -> Masses:
+        """Masses inside some intervals, for a closer look at them."""
+        left, right = self._mu[self._left[intervals]], self._mu[self._right[intervals]]
+        inside = left[:, None] + np.multiply.outer(right - left, _INSIDE)
+        return Masses(np.repeat(self._part[intervals], _INSIDE.size), inside.ravel())
+
+
+def box_knapsack(block: Block, lo: float, hi: float, more: Sequence[Masses] = ()) -> Knapsack:
+    """All vertices of one box, with further steps where a closer look is wanted."""
     full = (hi - lo) / block.c
     r = lo / full
     pieces = []
@@ -125,7 +149,8 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
             least, most = max(least, r - block.m[f]), min(most, r)
         if least <= most:
             mu = np.linspace(least, most, _STEPS + 1)
-            mu = np.unique(mu if f >= 0 else np.append(mu, np.clip(r, least, most)))
+            own = [masses.mu[masses.part == part] for masses in more]
+            mu = np.unique(np.concatenate([mu, [np.clip(r, least, most)], *own]))
             pieces.append(Piece(part, mu, is_in, is_out, f))
     mu = np.concatenate([piece.mu for piece in pieces])
     cell = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])

@@ -30,6 +30,7 @@ _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may st
 _WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
 _MOST_TOGETHER = 500  # choices of one part from every block
+_GUESTS = 8  # vertices of s* that come near its bound
 _PATIENCE = 3000  # branches of such a search
 _MOST_WHOLE = 60  # columns taken from one search
 
@@ -91,7 +92,9 @@ class Range:
     def _grid(self) -> Array:
         near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
         far = np.linspace(self._least, self._most, _FAR)
-        return np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
+        is_within = self.aims.size and self.aims.max() < self._most
+        beyond = self._most + (_BEYOND[:1] if is_within else _BEYOND)
+        return np.unique(np.concatenate([near, far, beyond]).round(6))
 
     def _guests(self, prices: Array, met: list[Tops] | None = None) -> list[Guest]:
         """One vertex exactly, that of s* if there is any, and the others through multipliers."""
@@ -108,7 +111,7 @@ class Range:
         boxes = self._stars or [self._ends[0][self._widest]]
         rows = range(len(prices)) if self._stars else [self._widest]
         guests = [
-            one.guest(prices[s], at, self._beside(s).max(axis=0))
+            one.guest(prices[s], at, self._beside(s).max(axis=0), 0 if met is None else _GUESTS)
             for s, one in zip(rows, boxes, strict=True)
         ]
         worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]

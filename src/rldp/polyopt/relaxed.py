@@ -31,6 +31,7 @@ from rldp.polyopt.ranges import Look, Range, products
 Array = NDArray[np.float64]
 
 _FIRST = (0.0, 0.06, 0.2, 0.5, 0.8, 1.0)  # log τ / ε from which columns are taken at first
+_MOST = 0.5  # of the records of an S value
 _APART = 0.02  # τ's between which there may be another
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
@@ -54,8 +55,10 @@ class Relaxed:
         self._p_su, self._blocks, self._factor = p_su, blocks, factor
         # columns are linear in τ between changes of pattern; without any, the two ends suffice
         self._bends = distinct and any(block.c > 0 and block.m.any() for block in blocks)
-        parts = (_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,)
-        self._nodes = [self._node(factor**part) for part in parts]
+        taus = factor ** np.array((_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,))
+        if distinct:
+            taus = np.unique(np.append(taus, _turns(blocks, factor)))
+        self._nodes = [self._node(float(tau)) for tau in taus]
         # a cell that never occurs and has P^min = 0 may release what any other of its S value does
         never = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
         self._twin = np.where(never, never.argmin(axis=1)[:, None], np.arange(p_su.shape[1]))
@@ -107,20 +110,24 @@ class Relaxed:
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
                 mixture.add_vertices(s, level * _flat(block))
-        optimum, mixed, step = master.solved(), mixture.solved(), 0
+        optimum, mixed, step, slow = master.solved(), mixture.solved(), 0, 0
         try:
             while time.monotonic() < deadline:
                 gap, new = self._bound - mixed.value, self._met(mixture, master, mixed)
                 mixed = mixture.solved()
+                slow += 1
                 if gap - (self._bound - mixed.value) < _SLOW * gap:
                     self._step = min(1.0, 1.5 * self._step)
+                else:
+                    slow = 0
                 step += 1
                 if step % _JOINED == 0:
                     optimum = self._join(master, mixed)
                 progress(optimum.value, self._bound)
-                is_stuck = not new and self._step == 1
+                is_stuck = (not new and self._step == 1) or slow > _STALE
                 if not (is_stuck or self._is_closed(mixed.value)):
                     continue
+                slow = 0
                 if mixture.release(mixed):
                     mixed = mixture.solved()
                 elif not self._scanned(mixture, master, mixed.value):
@@ -303,6 +310,17 @@ class _Halves:
         self.push(low, middle, aims)
         self.push(middle, high, aims)
         return low, middle, high
+
+
+def _turns(blocks: Sequence[Block], factor: float) -> Array:
+    """Where single cells with most of m change their pattern: many columns have these τ's."""
+    taus = [
+        tau
+        for block in blocks
+        for m in block.m[(block.m > _MOST) & (block.c > 0)]
+        for tau in (factor * m / (block.c + m), (block.c + m) / (factor * m))
+    ]
+    return np.array([tau for tau in taus if 1 < tau < factor])
 
 
 def _flat(block: Block) -> Array:
