@@ -17,6 +17,7 @@ from rldp.polyopt.knapsack import Masses, box_knapsack, large_cells, parts
 Array = NDArray[np.float64]
 
 MOST_LISTED = 16  # U values whose subsets are listed
+_AT_ONCE = 8  # rows of which exact worths are made together
 _CLOSELY = 4  # intervals that are looked at more closely the next time
 _REMEMBERED = 4  # looks whose closer steps are kept
 
@@ -95,13 +96,23 @@ def least_worth(multipliers: Array, sums: Array) -> tuple[Array, Array]:
 
 
 def most_worth(multipliers: Array, sums: Array, others: Array) -> tuple[Array, Array]:
-    """The least worth of every row of sums beside the worst row of the others, and its λ."""
-    worth, at = least_worth(multipliers, sums[:, None] + others)
-    worst = worth.argmax(axis=1)[:, None]
-    return (
-        np.take_along_axis(worth, worst, 1)[:, 0],
-        np.take_along_axis(at, worst, 1)[:, 0],
-    )
+    """The least worth of rows of sums beside the worst row of the others, and its λ.
+
+    Rows that are far from being worth most are only bounded.
+    """
+    worth, at = least_worth(multipliers, sums + others.max(axis=0))
+    if len(others) == 1:
+        return worth, at
+    left = np.argsort(worth)
+    best = -np.inf
+    while left.size and worth[left[-1]] > best:
+        left, some = left[:-_AT_ONCE], left[-_AT_ONCE:]
+        each, where = least_worth(multipliers, sums[some, None] + others)
+        worst = each.argmax(axis=1)[:, None]
+        worth[some] = np.take_along_axis(each, worst, 1)[:, 0]
+        at[some] = np.take_along_axis(where, worst, 1)[:, 0]
+        best = max(best, float(worth[some].max()))
+    return worth, at
 
 
 def box(block: Block, lo: float, hi: float) -> Box:

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _LARGE, _MUCH = 3, 0.1  # cells of which both choices are tried, and the m that they have at least
-_STEPS = 8  # of the mass of H
+_STEPS = 4  # of the mass of H
 _INSIDE = np.array([0.25, 0.5, 0.75])  # further steps of an interval that is looked at closely
 
 

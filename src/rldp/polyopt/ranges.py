@@ -23,7 +23,8 @@ from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
 
-_FAR, _NEAR = 6, 5  # multipliers: all over their range, and where the best ones were
+_FAR, _NEAR = 5, 3  # multipliers: all over their range, and where the best ones were
+_FEW = 4  # multipliers for a first bound
 _AIMS = 2  # s* of which the best multipliers are looked at closely
 _LOOKS = 4  # at a range that is looked at once, each closer
 _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may still be far off
@@ -36,7 +37,7 @@ _MOST_WHOLE = 60  # columns taken from one search
 
 
 class Look(NamedTuple):
-    """A bound on what columns are worth, for every s*, and the vertices that were met."""
+    """A bound on what columns are worth, for every s*, and the vertices met if it is positive."""
 
     worth: Array
     others: list[Array]
@@ -67,13 +68,17 @@ class Range:
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
         self._most = 1 + np.log(factor)
         self.aims, self._width = np.zeros(0), _WIDE
+        self._aims = np.full(len(self._stars) or 1, self._most)  # of every s*
         self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
         # of the last look: multipliers, what the others offer at the lower τ, and at both
         self._at, self._tops, self._shares = np.zeros(0), np.zeros((0, 0)), [np.zeros((0, 0, 0))]
 
     def look(self, prices: Array) -> Look:
         """Bound what columns are worth, and meet the vertices that come near the bounds."""
-        self._guests(prices)
+        guests = self._guests(prices)
+        self.worth = np.array([guest.worth for guest in guests])
+        if self._stars and self.worth.max() <= 0:
+            return Look(self.worth, [], [])
         met: list[Tops] = []
         guests = self._guests(prices, met)
         others = [np.unique(top.T.round(12), axis=0) for top in met]
@@ -86,7 +91,7 @@ class Range:
             else guest.T
             for guest, star, row in zip(guests, self._stars, prices, strict=False)
         ]
-        self.worth = np.array([guest.worth for guest in guests])
+        self.worth = np.minimum(self.worth, [guest.worth for guest in guests])
         return Look(self.worth, others, [np.unique(T.round(12), axis=0) for T in stars])
 
     def _grid(self) -> Array:
@@ -109,13 +114,24 @@ class Range:
         self._at, self._tops = at, np.array([own.max(axis=0) for own in offers[0]])
         self._shares = self._chords(prices, at, offers, is_star=False)
         boxes = self._stars or [self._ends[0][self._widest]]
-        rows = range(len(prices)) if self._stars else [self._widest]
+        rows = list(range(len(prices))) if self._stars else [self._widest]
+        most = 0 if met is None else _GUESTS
+
+        def guest(i: int, which: NDArray[np.intp]) -> Guest:
+            s = rows[i]
+            beside = self._beside(s).max(axis=0)[:, which]
+            return boxes[i].guest(prices[s], at[which], beside, most)
+
+        # a few multipliers will do for those that are worth less than others
         guests = [
-            one.guest(prices[s], at, self._beside(s).max(axis=0), 0 if met is None else _GUESTS)
-            for s, one in zip(rows, boxes, strict=True)
+            guest(i, np.sort(abs(at - aim).argsort()[:_FEW])) for i, aim in enumerate(self._aims)
         ]
-        worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
-        self._aim(np.array([guest.multiplier for guest in worst]))
+        is_full = np.zeros(len(guests), bool)
+        while not is_full[i := int(np.argmax([one.worth for one in guests]))]:
+            guests[i], is_full[i] = guest(i, np.arange(at.size)), True
+        self._aims = np.array([one.multiplier for one in guests])
+        worst = sorted(guests, key=lambda one: -one.worth)[:_AIMS]
+        self._aim(np.array([one.multiplier for one in worst]))
         return guests
 
     def variants(self, prices: Array) -> list[Array]:
@@ -248,6 +264,8 @@ def _searched(left: Sequence[Survivors], target: float, each: Sequence[int] = ()
 def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False) -> Array:
     """Whole columns from vertices that were met, each with one s*, worth more than the target."""
     found = [np.zeros((0, *p_su.shape))]
+    if not seen.others:
+        return found[0]
     for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
