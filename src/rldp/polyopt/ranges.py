@@ -34,6 +34,7 @@ _MOST_TOGETHER = 500  # choices of one part from every block
 _GUESTS = 8  # vertices of s* that come near its bound
 _PATIENCE = 3000  # branches of such a search
 _MOST_WHOLE = 60  # columns taken from one search
+_MOST_VARIED = 150  # variants of one column
 
 
 class Look(NamedTuple):
@@ -42,6 +43,7 @@ class Look(NamedTuple):
     worth: Array
     others: list[Array]
     stars: list[Array]
+    variants: list[Array]  # further vertices of the others
 
 
 class Settled(NamedTuple):
@@ -50,6 +52,7 @@ class Settled(NamedTuple):
     columns: Array
     best: float
     bound: float
+    mass: Array  # of every column, before it was divided by it
 
 
 class Range:
@@ -78,7 +81,7 @@ class Range:
         guests = self._guests(prices)
         self.worth = np.array([guest.worth for guest in guests])
         if self._stars and self.worth.max() <= 0:
-            return Look(self.worth, [], [])
+            return Look(self.worth, [], [], [])
         met: list[Tops] = []
         guests = self._guests(prices, met)
         others = [np.unique(top.T.round(12), axis=0) for top in met]
@@ -92,7 +95,8 @@ class Range:
             for guest, star, row in zip(guests, self._stars, prices, strict=False)
         ]
         self.worth = np.minimum(self.worth, [guest.worth for guest in guests])
-        return Look(self.worth, others, [np.unique(T.round(12), axis=0) for T in stars])
+        stars = [np.unique(T.round(12), axis=0) for T in stars]
+        return Look(self.worth, others, stars, self.variants(prices))
 
     def _grid(self) -> Array:
         near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
@@ -219,7 +223,7 @@ class Range:
                 return None
             left.append(some)
         if not all(some.mass.size for some in left):
-            return Settled(np.zeros((0, *prices.shape)), target, target)
+            return Settled(np.zeros((0, *prices.shape)), target, target, np.zeros(0))
         return _searched(left, target)
 
     def proven(self, prices: Array, worth: Array, target: float) -> Array:
@@ -257,8 +261,9 @@ def _searched(left: Sequence[Survivors], target: float, each: Sequence[int] = ()
     found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
     _, which = np.unique(found.choice, axis=0, return_index=True)
     choice = found.choice[np.sort(which)[:_MOST_WHOLE]]
-    columns = T[own, choice] / mass[own, choice].sum(axis=1)[:, None, None]
-    return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
+    total = mass[own, choice].sum(axis=1)
+    columns = T[own, choice] / total[:, None, None]
+    return Settled(columns, float(found.worth.max(initial=target)), found.bound, total)
 
 
 def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False) -> Array:
@@ -270,8 +275,31 @@ def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: boo
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
         each = list(range(len(lists))) if many else [int(star)] if seen.stars else []
-        found.append(_searched(left, target, each).columns)
+        settled = _searched(left, target, each)
+        found.append(settled.columns)
+        if len(settled.columns) and seen.variants and seen.worth[star] == seen.worth.max():
+            lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.variants)]
+            best = settled.columns[0] * settled.mass[0]
+            found.append(_varied(best, lists, prices, p_su, target))
     return np.concatenate(found)
+
+
+def _varied(
+    column: Array, variants: Sequence[Array], prices: Array, p_su: Array, target: float
+) -> Array:
+    """The column with other vertices in one block at a time, where it is worth more than that."""
+    gain, mass = -entr(column) * p_su - column * prices, column * p_su
+    found, worth = [], []
+    for s, T in enumerate(variants):
+        own = _priced(T, prices[s], p_su[s])
+        g, p = gain.sum() - gain[s].sum() + own.gain, mass.sum() - mass[s].sum() + own.mass
+        columns = np.repeat(column[None], p.size, axis=0)
+        columns[:, s] = own.T
+        found.append(columns / p[:, None, None])
+        worth.append(g / p - np.log(p))
+    values = np.concatenate(worth)
+    best = np.argsort(-values)[:_MOST_VARIED]
+    return np.asarray(np.concatenate(found)[best[values[best] > target]])
 
 
 def _priced(T: Array, prices: Array, p: Array) -> Survivors:

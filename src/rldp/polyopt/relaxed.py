@@ -149,7 +149,7 @@ class Relaxed:
         prices = self._towards(mixed.prices)
         first, *rest = self._nodes
         seen, worth, new = first.look(prices), float(first.worth.max()), 0
-        met = zip(seen.others, first.variants(prices), strict=True)
+        met = zip(seen.others, seen.variants, strict=True)
         new += sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
@@ -226,7 +226,7 @@ class Relaxed:
     def _pooled(self, master: Master, optimum: Optimum, deadline: float) -> Optimum:
         """The best products of the vertices that are known already."""
         target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
-        seen = Look(np.zeros(0), self._pool, [])
+        seen = Look(np.zeros(0), self._pool, [], [])
         for _ in range(_POOLED if all(map(len, self._pool)) else 0):
             prices = self._prices(master, optimum)
             new = products(seen, prices, self._p_su, target, many=True)
