@@ -34,7 +34,6 @@ _MOST_TOGETHER = 500  # choices of one part from every block
 _GUESTS = 8  # vertices of s* that come near its bound
 _PATIENCE = 3000  # branches of such a search
 _MOST_WHOLE = 60  # columns taken from one search
-_MOST_VARIED = 150  # variants of one column
 
 
 class Look(NamedTuple):
@@ -47,12 +46,11 @@ class Look(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Whole columns, with Σ P̂ T = 1, that are worth more than the target, and a bound on all."""
+    """Whole columns that are worth more than the target, best first, and a bound on all."""
 
     columns: Array
     best: float
     bound: float
-    mass: Array  # of every column, before it was divided by it
 
 
 class Range:
@@ -223,7 +221,7 @@ class Range:
                 return None
             left.append(some)
         if not all(some.mass.size for some in left):
-            return Settled(np.zeros((0, *prices.shape)), target, target, np.zeros(0))
+            return Settled(np.zeros((0, *prices.shape)), target, target)
         return _searched(left, target)
 
     def proven(self, prices: Array, worth: Array, target: float) -> Array:
@@ -261,45 +259,30 @@ def _searched(left: Sequence[Survivors], target: float, each: Sequence[int] = ()
     found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
     _, which = np.unique(found.choice, axis=0, return_index=True)
     choice = found.choice[np.sort(which)[:_MOST_WHOLE]]
-    total = mass[own, choice].sum(axis=1)
-    columns = T[own, choice] / total[:, None, None]
-    return Settled(columns, float(found.worth.max(initial=target)), found.bound, total)
+    return Settled(T[own, choice], float(found.worth.max(initial=target)), found.bound)
 
 
 def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False) -> Array:
     """Whole columns from vertices that were met, each with one s*, worth more than the target."""
-    found = [np.zeros((0, *p_su.shape))]
+    found = by_star(seen, prices, p_su, target, many=many).values()
+    return np.concatenate([np.zeros((0, *p_su.shape)), *found])
+
+
+def by_star(
+    seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False
+) -> dict[int, Array]:
+    """These columns for every s* that has any, best first."""
+    found: dict[int, Array] = {}
     if not seen.others:
-        return found[0]
-    for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
+        return found
+    for star in np.flatnonzero(seen.worth > target).tolist() if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
-        each = list(range(len(lists))) if many else [int(star)] if seen.stars else []
-        settled = _searched(left, target, each)
-        found.append(settled.columns)
-        if len(settled.columns) and seen.variants and seen.worth[star] == seen.worth.max():
-            lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.variants)]
-            best = settled.columns[0] * settled.mass[0]
-            found.append(_varied(best, lists, prices, p_su, target))
-    return np.concatenate(found)
-
-
-def _varied(
-    column: Array, variants: Sequence[Array], prices: Array, p_su: Array, target: float
-) -> Array:
-    """The column with other vertices in one block at a time, where it is worth more than that."""
-    gain, mass = -entr(column) * p_su - column * prices, column * p_su
-    found, worth = [], []
-    for s, T in enumerate(variants):
-        own = _priced(T, prices[s], p_su[s])
-        g, p = gain.sum() - gain[s].sum() + own.gain, mass.sum() - mass[s].sum() + own.mass
-        columns = np.repeat(column[None], p.size, axis=0)
-        columns[:, s] = own.T
-        found.append(columns / p[:, None, None])
-        worth.append(g / p - np.log(p))
-    values = np.concatenate(worth)
-    best = np.argsort(-values)[:_MOST_VARIED]
-    return np.asarray(np.concatenate(found)[best[values[best] > target]])
+        each = list(range(len(lists))) if many else [star] if seen.stars else []
+        columns = _searched(left, target, each).columns
+        if len(columns):
+            found[star] = columns
+    return found
 
 
 def _priced(T: Array, prices: Array, p: Array) -> Survivors:

@@ -26,7 +26,7 @@ from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, Progress
 from rldp.polyopt.mixture import Mixed, Mixture, joined
-from rldp.polyopt.ranges import Look, Range, products
+from rldp.polyopt.ranges import Look, Range, by_star, products
 
 Array = NDArray[np.float64]
 
@@ -42,6 +42,9 @@ _STALE = 8  # rounds without progress before whole columns are given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
 _POOLED = 30  # rounds with vertices that are known already
 _MIX, _SEARCH = 0.5, 0.7  # of the time; the rest proves the bound
+_NOBODY = "no s*"  # the group of columns with τ = 1
+_HEAVY = 0.05  # of all records: a cell whose choice matters to masses
+_SAME = 1e-9
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
 
@@ -62,6 +65,7 @@ class Relaxed:
         # a cell that never occurs and has P^min = 0 may release what any other of its S value does
         never = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
         self._twin = np.where(never, never.argmin(axis=1)[:, None], np.arange(p_su.shape[1]))
+        self._heavy = np.nonzero(p_su > _HEAVY)
         self._centre, self._step = np.zeros_like(p_su), _SHORT
         self._bound = self._certified = np.inf  # for the τ's of the nodes, and for all
         self._pool: list[Array] = []  # of every block: vertices with τ = 1
@@ -109,7 +113,7 @@ class Relaxed:
         mixture.add_columns(np.take_along_axis(master.columns, self._twin[None], axis=2))
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
-                mixture.add_vertices(s, level * _flat(block))
+                mixture.add_vertices(_NOBODY, s, level * _flat(block))
         optimum, mixed, step, slow = master.solved(), mixture.solved(), 0, 0
         try:
             while time.monotonic() < deadline:
@@ -135,13 +139,15 @@ class Relaxed:
         finally:
             if mixture.release(mixed):
                 mixed = mixture.solved()
-            self._pool = [T.round(12).reshape(-1, self._p_su.shape[1]) for _, T in mixed.parts]
+            if _NOBODY in mixed.groups:
+                self._pool = [T.round(12) for _, T in mixed.groups[_NOBODY]]
             optimum = self._join(master, mixed)
         return optimum
 
     def _join(self, master: Master, mixed: Mixed) -> Optimum:
-        if all(len(weights) for weights, _ in mixed.parts):
-            self._add(master, joined(mixed.parts, self._p_su))
+        for parts in mixed.groups.values():
+            if all(len(weights) for weights, _ in parts):
+                self._add(master, joined(parts, self._p_su))
         return master.solved()
 
     def _met(self, mixture: Mixture, master: Master, mixed: Mixed) -> int:
@@ -150,19 +156,52 @@ class Relaxed:
         first, *rest = self._nodes
         seen, worth, new = first.look(prices), float(first.worth.max()), 0
         met = zip(seen.others, seen.variants, strict=True)
-        new += sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
+        for s, pair in enumerate(met):
+            new += mixture.add_vertices(_NOBODY, s, np.concatenate(pair))
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
             is_over = prices.sum() + worth >= self._bound
-            columns = products(node.look(prices), prices, self._p_su, _WORTH_IT)
+            seen = node.look(prices)
+            found = by_star(seen, prices, self._p_su, _WORTH_IT)
             worth = max(worth, float(node.worth.max()))
-            new += len(columns)
-            mixture.add_columns(columns)
-            self._add(master, columns)
-            if is_over and len(columns):
+            for star, columns in found.items():
+                new += self._grouped(mixture, (node.low, star), columns, seen)
+                self._add(master, columns)
+            if is_over and found:
                 return new
         self._recentre(prices, worth)
         return new
+
+    def _grouped(
+        self, mixture: Mixture, key: tuple[float, int], columns: Array, seen: Look
+    ) -> int:
+        """Add columns of one τ and s* to groups of similar masses, the best one with variants."""
+        kinds = self._kinds(columns)
+        new = 0
+        for kind in np.unique(kinds, axis=0):
+            own = columns[(kinds == kind).all(axis=1)]
+            group = (*key, kind.tobytes())
+            if not mixture.has_room(group):
+                mixture.add_columns(own)
+                new += len(own)
+                continue
+            for s in range(len(kind)):
+                T = own[:, s]
+                if (kind == kinds[0]).all():
+                    more = seen.stars[s] if s == key[1] else seen.variants[s]
+                    alike = np.repeat(columns[:1], len(more), axis=0)
+                    alike[:, s] = more
+                    T = np.concatenate([T, more[(self._kinds(alike) == kind).all(axis=1)]])
+                new += mixture.add_vertices(group, s, np.unique(T, axis=0))
+        return new
+
+    def _kinds(self, columns: Array) -> NDArray[np.int8]:
+        """Whether the heavy cells are lowest, highest, or neither in their block."""
+        s, u = self._heavy
+        T, all_T = columns[:, s, u], columns[:, s]
+        is_high = T >= all_T.max(axis=2) * (1 - _SAME)
+        is_low = T <= all_T.min(axis=2) * (1 + _SAME)
+        return np.where(is_high, 2, np.where(is_low, 0, 1)).astype(np.int8)
 
     def _towards(self, prices: Array) -> Array:
         return self._centre + self._step * (prices - self._centre)
