@@ -165,7 +165,11 @@ class Relaxed:
             found = by_star(seen, prices, self._p_su, _WORTH_IT)
             worth = max(worth, float(node.worth.max()))
             for star, columns in found.items():
-                new += self._grouped(mixture, (node.low, star), columns, seen)
+                if node.worth.max() < mixed.value:
+                    new += self._grouped(mixture, (node.low, star), columns, seen)
+                else:
+                    mixture.add_columns(columns)  # prices are still wild
+                    new += len(columns)
                 self._add(master, columns)
             if is_over and found:
                 return new
