@@ -14,7 +14,7 @@ from rldp.optimise.master import Programme
 Array = NDArray[np.float64]
 
 _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t) of a group
-_TANGENTS = 9
+_TANGENTS = 5
 _POLISH = 2  # further tangents at the optimum itself
 _TOUCHING = 1e-7  # nats by which a tangent may be off
 _MOST_ROWS = 500  # of groups

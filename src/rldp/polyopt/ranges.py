@@ -74,11 +74,14 @@ class Range:
         # of the last look: multipliers, what the others offer at the lower τ, and at both
         self._at, self._tops, self._shares = np.zeros(0), np.zeros((0, 0)), [np.zeros((0, 0, 0))]
 
-    def look(self, prices: Array) -> Look:
-        """Bound what columns are worth, and meet the vertices that come near the bounds."""
+    def look(self, prices: Array, *, is_brief: bool = False) -> Look:
+        """Bound what columns are worth, and meet the vertices that come near the bounds.
+
+        A brief look meets none.
+        """
         guests = self._guests(prices)
         self.worth = np.array([guest.worth for guest in guests])
-        if self._stars and self.worth.max() <= 0:
+        if is_brief or (self._stars and self.worth.max() <= 0):
             return Look(self.worth, [], [], [])
         met: list[Tops] = []
         guests = self._guests(prices, met)

@@ -41,7 +41,7 @@ _SLOW = 0.01  # of the gap: a round that wins less is no progress
 _STALE = 8  # rounds without progress before whole columns are given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
 _POOLED = 30  # rounds with vertices that are known already
-_MIX, _SEARCH = 0.5, 0.7  # of the time; the rest proves the bound
+_MIX, _SEARCH = 0.65, 0.8  # of the time; the rest proves the bound
 _NOBODY = "no s*"  # the group of columns with τ = 1
 _HEAVY = 0.05  # of all records: a cell whose choice matters to masses
 _SAME = 1e-9
@@ -158,10 +158,11 @@ class Relaxed:
         met = zip(seen.others, seen.variants, strict=True)
         for s, pair in enumerate(met):
             new += mixture.add_vertices(_NOBODY, s, np.concatenate(pair))
+        n_found = 0
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
             is_over = prices.sum() + worth >= self._bound
-            seen = node.look(prices)
+            seen = node.look(prices, is_brief=n_found == _AT_ONCE)
             found = by_star(seen, prices, self._p_su, _WORTH_IT)
             worth = max(worth, float(node.worth.max()))
             for star, columns in found.items():
@@ -171,6 +172,7 @@ class Relaxed:
                     mixture.add_columns(columns)  # prices are still wild
                     new += len(columns)
                 self._add(master, columns)
+            n_found += bool(found)
             if is_over and found:
                 return new
         self._recentre(prices, worth)
@@ -189,7 +191,7 @@ class Relaxed:
                 mixture.add_columns(own)
                 new += len(own)
                 continue
-            for s in range(len(kind)):
+            for s in range(len(self._p_su)):
                 T = own[:, s]
                 if (kind == kinds[0]).all():
                     more = seen.stars[s] if s == key[1] else seen.variants[s]
