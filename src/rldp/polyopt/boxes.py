@@ -313,7 +313,9 @@ class _KnapsackBox(Box):
             single = (self._lo - full * (m_H - holds * block.m[f])) / block.m[f]
             is_one = (single > 0) & (single < full)
             single = np.where(is_one, single, 0.0)
-            own = -entr(full) * (p_H - holds * block.p[f]) - full * (a_H - holds * a[:, f, None, None])
+            own = -entr(full) * (p_H - holds * block.p[f]) - full * (
+                a_H - holds * a[:, f, None, None]
+            )
             own += -entr(single) * block.p[f] - single * a[:, f, None, None]
             worth.append(np.where(is_one, own, -np.inf))
             singles.append(single)

@@ -130,7 +130,6 @@ class Knapsack:
         )
         return Bounds(value, order, np.stack([left, right], axis=1), self._part)
 
-
     def between(self, intervals: NDArray[np.intp]) -> Masses:
         """Masses inside some intervals, for a closer look at them."""
         left, right = self._mu[self._left[intervals]], self._mu[self._right[intervals]]
@@ -189,10 +188,10 @@ def change_knapsack(block: Block, masses: Array, level: Array) -> Changing | Non
     if not pieces:
         return None
     mu = np.concatenate([piece.mu for piece in pieces])
-    part = np.repeat([piece.part for piece in pieces], [piece.mu.size for piece in pieces])
+    of = np.repeat([piece.part for piece in pieces], [piece.mu.size for piece in pieces])
     high = 1 / np.interp(mu, masses, 1 / level)
     none = np.zeros_like(mu)
-    return Changing(Knapsack(block, pieces, high, none, none), high, part)
+    return Changing(Knapsack(block, pieces, high, none, none), high, of)
 
 
 def large_cells(block: Block) -> NDArray[np.intp]:

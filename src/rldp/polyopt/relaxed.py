@@ -68,7 +68,7 @@ class Relaxed:
         self._heavy = np.nonzero(p_su > _HEAVY)
         self._centre, self._step = np.zeros_like(p_su), _SHORT
         self._bound = self._certified = np.inf  # for the τ's of the nodes, and for all
-        self._pool: list[Array] = []  # of every block: vertices with τ = 1
+        self._pool = [block.m[:0].reshape(0, block.n_u) for block in blocks]  # vertices with τ = 1
 
     def solved(self, master: Master, deadline: float, progress: Progress) -> tuple[Optimum, float]:
         """Fill the master programme with good columns; its optimum, and what nothing can exceed.
@@ -178,9 +178,7 @@ class Relaxed:
         self._recentre(prices, worth)
         return new
 
-    def _grouped(
-        self, mixture: Mixture, key: tuple[float, int], columns: Array, seen: Look
-    ) -> int:
+    def _grouped(self, mixture: Mixture, key: tuple[float, int], columns: Array, seen: Look) -> int:
         """Add columns of one τ and s* to groups of similar masses, the best one with variants."""
         kinds = self._kinds(columns)
         new = 0
@@ -204,9 +202,9 @@ class Relaxed:
     def _kinds(self, columns: Array) -> NDArray[np.int8]:
         """Whether the heavy cells are lowest, highest, or neither in their block."""
         s, u = self._heavy
-        T, all_T = columns[:, s, u], columns[:, s]
-        is_high = T >= all_T.max(axis=2) * (1 - _SAME)
-        is_low = T <= all_T.min(axis=2) * (1 + _SAME)
+        T, block = columns[:, s, u], columns[:, s]
+        least, most = block.min(axis=2), block.max(axis=2)
+        is_low, is_high = T - least <= _SAME * most, most - T <= _SAME * most
         return np.where(is_high, 2, np.where(is_low, 0, 1)).astype(np.int8)
 
     def _towards(self, prices: Array) -> Array:
