@@ -142,7 +142,9 @@ class Mixture:
             optimum = self._programme.solved()
             for group in self._groups.values():
                 total, mass, loss = optimum.weights[group.column : group.column + 3]
-                if total > _NEGLIGIBLE and loss > -mass * np.log(mass / total) + _TOUCHING:
+                if min(total, mass) <= _NEGLIGIBLE:
+                    continue
+                if loss > -mass * np.log(mass / total) + _TOUCHING:
                     self._add_tangent(group, 1 + np.log(mass / total))
         optimum = self._programme.solved()
         prices = np.zeros(self._p_su.shape)
