@@ -1,10 +1,10 @@
 """Large tables: the blocks are mixed one by one, and their mixtures are joined afterwards.
 
-Where nobody is s* (τ = 1) a column is any product of vertices. Let every block mix its vertices by
-itself, with one total weight t for all (`mixture`): the masses of the products then count as equal,
-which is an upper bound, and joining the heavy vertices of one block with the light ones of the next
-gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole, and
-so do products at the end, for the prices of whole columns.
+For one τ and s* a column is any product of vertices. Let every block mix its vertices by itself,
+with one total weight t for all (`mixture`): the masses of the products then count as equal, which
+is an upper bound, and joining the heavy vertices of one block with the light ones of the next gives
+products of nearly equal mass, so hardly anything is lost. Vertices with and without a heavy cell
+are mixed in groups apart. Products enter whole at the end, for the prices of whole columns.
 
 Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α. The prices
 of the best bound so far are the centre, and columns are looked for part of the way from there to
@@ -14,7 +14,6 @@ are halved until it holds for all, and where that shows a column worth having, i
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import time
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, Progress
+from rldp.polyopt.halves import Halves
 from rldp.polyopt.mixture import Mixed, Mixture, joined
 from rldp.polyopt.ranges import Look, Range, by_star, products
 
@@ -309,7 +309,7 @@ class Relaxed:
             return []
         prices, target = self._centre, _CLOSE * value
         taus = sorted(node.low for node in self._nodes)
-        bounds = _Halves(self._blocks, self._factor, prices, target)
+        bounds = Halves(self._blocks, self._factor, prices, target)
         for low, high in itertools.pairwise(taus):
             bounds.push(low, high)
         found: list[tuple[Range, Array]] = []
@@ -323,36 +323,6 @@ class Relaxed:
                 found.append((node, columns))
         self._certified = min(self._certified, self._bound + max(0.0, bounds.worst))
         return found
-
-
-class _Halves:
-    """Ranges of τ with what columns are worth there at most, the worst first."""
-
-    def __init__(
-        self, blocks: Sequence[Block], factor: float, prices: Array, target: float
-    ) -> None:
-        self._blocks, self._factor, self._prices, self._target = blocks, factor, prices, target
-        self._heap: list[tuple[float, float, float, list[float]]] = []
-
-    @property
-    def worst(self) -> float:
-        return -self._heap[0][0]
-
-    def push(self, low: float, high: float, aims: Sequence[float] = ()) -> None:
-        one = Range(self._blocks, self._factor, low, high)
-        one.aims = np.array(aims)
-        worth = one.bounds(self._prices, self._target)
-        if worth.max() > self._target:
-            worth = one.proven(self._prices, worth, self._target)
-        heapq.heappush(self._heap, (-float(worth.max()), low, high, one.aims.tolist()))
-
-    def halved(self) -> tuple[float, float, float]:
-        """Halve the worst range; its ends and its middle."""
-        _, low, high, aims = heapq.heappop(self._heap)
-        middle = float(np.sqrt(low * high))
-        self.push(low, middle, aims)
-        self.push(middle, high, aims)
-        return low, middle, high
 
 
 def _turns(blocks: Sequence[Block], factor: float) -> Array:
