@@ -37,7 +37,7 @@ _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
 _SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
-_FAR = 0.1  # a relative gap at which steps stay short
+_FAR, _PATIENT = 0.1, 3  # a relative gap at which steps stay short, unless rounds are slow
 _SLOW = 0.01  # of the gap: a round that wins less is no progress
 _STALE = 8  # rounds without progress before whole columns are given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
@@ -125,7 +125,7 @@ class Relaxed:
                     self._step = min(1.0, 1.5 * self._step)
                 else:
                     slow = 0
-                if self._bound > (1 + _FAR) * mixed.value:
+                if slow < _PATIENT and self._bound > (1 + _FAR) * mixed.value:
                     self._step = min(self._step, _SHORT)
                 step += 1
                 if step % _JOINED == 0:
