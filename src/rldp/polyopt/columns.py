@@ -81,8 +81,8 @@ class Master:
         A = columns[:, self.is_bound].T
         weights = weights + np.linalg.lstsq(A, 1 - A @ weights)[0]
         # what is left of a column that is not needed is too rare to be proved
-        some = weights > _NEGLIGIBLE
-        Q = np.moveaxis(columns[some], 0, 2) * weights[some]
+        is_left = weights > _NEGLIGIBLE
+        Q = np.moveaxis(columns[is_left], 0, 2) * weights[is_left]
         p_s = self._p_su.sum(axis=1, keepdims=True)
         p_u_given_s = np.divide(self._p_su, p_s, out=np.zeros_like(self._p_su), where=p_s > 0)
         average = np.einsum("su,suy->sy", p_u_given_s, Q)
