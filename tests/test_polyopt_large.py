@@ -7,11 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from scipy.special import entr
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table
 from rldp.information import mutual_information
 from rldp.polyopt.blocks import Block
+from rldp.polyopt.boxes import _KnapsackBox, least_worth
 from rldp.polyopt.cone import inequalities
 from rldp.polyopt.solve import best_columns
 
@@ -55,6 +57,42 @@ def test_the_bound_is_never_below_the_optimum(seed, monkeypatch):
     possible = F.conditional_bounds[1].ravel() > 0
     columns = np.where(possible, columns, 0.0)
     assert (columns @ rows.T).min() > -1e-8
+
+
+@pytest.mark.parametrize("seed", range(0, 36, 3))
+def test_knapsacks_never_bound_below_the_optimum(seed, monkeypatch):
+    """Forced on tables whose subsets could be listed."""
+    F, epsilon = random_set(seed)
+    exact = solved(F, epsilon)
+    for name in ("solve", "boxes", "changes"):
+        monkeypatch.setattr(f"rldp.polyopt.{name}.MOST_LISTED", 0)
+    found = solved(F, epsilon, seconds=1.0)
+    assert mutual_information(F.table.p_su, found.Q) <= exact.utility + 1e-8
+    assert found.bound >= exact.utility - 1e-8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_knapsack_box_beside_all_its_vertices(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(6, 0.4))
+    block = Block(p * rng.uniform(0.2, 0.98), p / 3)
+    lo, hi = 10 ** -rng.uniform(0, 1), 10 ** rng.uniform(0.1, 1)
+    vertices = block.vertices(np.array([lo]), np.array([hi]))
+    vertices = vertices[0][0][: vertices[1][0]]
+    prices, multipliers = rng.normal(0, 0.1, 6), np.linspace(-0.5, 3, 9)
+    gain, mass = -entr(vertices) @ block.p - vertices @ prices, vertices @ block.p
+    most = (gain - multipliers[:, None] * mass).max(axis=1)
+    box = _KnapsackBox(block, lo, hi)
+    for _ in range(4):  # closer at every look
+        assert (box.offers(prices, multipliers).max(axis=0) >= most - 1e-12).all()
+        beside = -1.5 + 0.1 * multipliers[None]
+        sums = gain[:, None] - multipliers * mass[:, None] + beside
+        guest = box.guest(prices, multipliers, beside, 4)
+        assert guest.worth >= least_worth(multipliers, sums)[0].max() - 1e-12
+    found = [box.tops(prices, multipliers).T, box.variants(prices, 1.0), guest.T]
+    found = np.concatenate(found)
+    apart = np.abs(found[:, None] - vertices).max(axis=2).min(axis=1)
+    assert apart.max() < 1e-9 * hi / block.c
 
 
 def test_most_of_the_optimum_is_found(monkeypatch):

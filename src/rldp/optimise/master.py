@@ -43,11 +43,12 @@ class Programme:
         ):
             self._solver.setOptionValue(name, value)
         self._solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self._add_rows(row_values, row_values)
+        self.add_rows(row_values)
 
-    def _add_rows(self, low: Array, high: Array) -> None:
-        n, none = len(low), np.zeros(0, np.int32)
-        self._solver.addRows(n, low, high, 0, np.zeros(n, np.int32), none, np.zeros(0))
+    def add_rows(self, values: Array) -> None:
+        """Add rows without entries, which columns to come must make equal to these values."""
+        n, none = len(values), np.zeros(0, np.int32)
+        self._solver.addRows(n, values, values, 0, np.zeros(n, np.int32), none, np.zeros(0))
 
     def add_columns(self, columns: Array, gains: Array, most: float = np.inf) -> None:
         """Add columns, shape (columns, rows), with what one unit of each gains, up to a weight."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -10,19 +12,24 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block, subset_sums
-from rldp.polyopt.knapsack import box_knapsack, large_cells
+from rldp.polyopt.knapsack import Masses, box_knapsack, large_cells, parts
 
 Array = NDArray[np.float64]
 
 MOST_LISTED = 16  # U values whose subsets are listed
-_GUESTS = 8  # vertices that a search returns
+_AT_ONCE = 8  # rows of which exact worths are made together
+_CLOSELY = 4  # intervals that are looked at more closely the next time
+_REMEMBERED = 4  # looks whose closer steps are kept
 
 
 class Tops(NamedTuple):
-    """For every multiplier λ a bound on max (P̂ T log T - prices·T - λ P̂ T), and a good vertex."""
+    """For every multiplier λ bounds on max (P̂ T log T - prices·T - λ P̂ T), and good vertices.
 
-    bound: Array
-    T: Array  # (multipliers, n_u)
+    Parts between which masses differ much have a bound each.
+    """
+
+    bound: Array  # (parts, multipliers)
+    T: Array  # (vertices, n_u)
 
 
 class Guest(NamedTuple):
@@ -53,8 +60,8 @@ class Box(ABC):
         return self.tops(prices, multipliers).bound
 
     @abstractmethod
-    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
-        """The best vertices beside blocks that offer `others` at each multiplier."""
+    def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
+        """The best vertices beside blocks that offer one of `others` at each multiplier."""
 
     @abstractmethod
     def variants(self, prices: Array, multiplier: float) -> Array:
@@ -88,6 +95,26 @@ def least_worth(multipliers: Array, sums: Array) -> tuple[Array, Array]:
     )
 
 
+def most_worth(multipliers: Array, sums: Array, others: Array) -> tuple[Array, Array]:
+    """The least worth of rows of sums beside the worst row of the others, and its λ.
+
+    Rows that are far from being worth most are only bounded.
+    """
+    worth, at = least_worth(multipliers, sums + others.max(axis=0))
+    if len(others) == 1:
+        return worth, at
+    left = np.argsort(worth)
+    best = -np.inf
+    while left.size and worth[left[-1]] > best:
+        left, some = left[:-_AT_ONCE], left[-_AT_ONCE:]
+        each, where = least_worth(multipliers, sums[some, None] + others)
+        worst = each.argmax(axis=1)[:, None]
+        worth[some] = np.take_along_axis(each, worst, 1)[:, 0]
+        at[some] = np.take_along_axis(where, worst, 1)[:, 0]
+        best = max(best, float(worth[some].max()))
+    return worth, at
+
+
 def box(block: Block, lo: float, hi: float) -> Box:
     """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
@@ -109,17 +136,17 @@ class _ListBox(Box):
         gain = self._constant - self._T @ prices
         worth = gain - multipliers[:, None] * self._mass
         best = worth.argmax(axis=1)
-        return Tops(worth.max(axis=1), self._T[best])
+        return Tops(worth.max(axis=1)[None], self._T[best])
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         return np.asarray(self._T)
 
-    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
+    def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
         gain = self._constant - self._T @ prices
-        sums = gain[:, None] - multipliers * self._mass[:, None] + others
-        worth, at = least_worth(multipliers, sums)
-        best = np.argsort(-worth)[:_GUESTS]
-        return Guest(float(worth[best[0]]), float(at[best[0]]), self._T[best])
+        sums = gain[:, None] - multipliers * self._mass[:, None]
+        worth, at = most_worth(multipliers, sums, others)
+        best = np.argsort(-worth)
+        return Guest(float(worth[best[0]]), float(at[best[0]]), self._T[best[:most]])
 
     def survivors(
         self, prices: Array, multipliers: Array, others: Array, target: float
@@ -157,7 +184,7 @@ class _SubsetBox(Box):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
         best = np.array([(gain - x * self._mass).argmax() for x in multipliers])
-        return Tops(gain[best] - multipliers * self._mass[best], self._vertices(best))
+        return Tops((gain[best] - multipliers * self._mass[best])[None], self._vertices(best))
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
@@ -171,19 +198,20 @@ class _SubsetBox(Box):
                 best.append((2 * high + bit) * 2**u + low)
         return self._vertices(np.unique(best))
 
-    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
+    def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
         gain = self._constant - self._sum(prices, self._high, self._low, self._single)
         first = np.array([(gain - x * self._mass).argmax() for x in multipliers])
 
         def worths(which: NDArray[np.intp]) -> tuple[Array, Array]:
-            sums = gain[which, None] - multipliers * self._mass[which, None] + others
-            return least_worth(multipliers, sums)
+            sums = gain[which, None] - multipliers * self._mass[which, None]
+            return most_worth(multipliers, sums, others)
 
-        left = self._left(gain, multipliers, others, float(worths(first)[0].max()))
+        least = float(worths(first)[0].max())
+        left = self._left(gain, multipliers, others.max(axis=0), least)
         left = np.union1d(left, first)
         worth, at = worths(left)
-        best = np.argsort(-worth)[:_GUESTS]
-        return Guest(float(worth[best[0]]), float(at[best[0]]), self._vertices(left[best]))
+        best = np.argsort(-worth)
+        return Guest(float(worth[best[0]]), float(at[best[0]]), self._vertices(left[best[:most]]))
 
     def survivors(
         self, prices: Array, multipliers: Array, others: Array, target: float
@@ -211,63 +239,95 @@ class _SubsetBox(Box):
 
 
 class _KnapsackBox(Box):
-    """Too many subsets: bounds through a knapsack, and subsets that come near them."""
+    """Too many subsets: bounds through a knapsack, closer at every look, and subsets near them."""
 
     def __init__(self, block: Block, lo: float, hi: float) -> None:
         self._block, self._lo, self._hi = block, lo, hi
-        self._knapsack = box_knapsack(block, lo, hi)
+        self._knapsack, self._n_parts = box_knapsack(block, lo, hi), len(parts(block))
+        self._more: deque[Masses] = deque(maxlen=_REMEMBERED)
+
+    def _closer(self, intervals: NDArray[np.intp]) -> None:
+        self._more.append(self._knapsack.between(intervals))
+        self._knapsack = box_knapsack(self._block, self._lo, self._hi, self._more)
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         bounds = self._knapsack.bounds(prices, multipliers)
-        a = prices + multipliers[:, None] * self._block.p
-        best = bounds.value.argmax(axis=1)
-        T = [self._rounded(bounds.orders(i, k), a[i]) for i, k in enumerate(best)]
-        return Tops(bounds.value.max(axis=1), np.array(T))
+        best = bounds.best(self._n_parts)
+        at = np.broadcast_to(np.arange(multipliers.size), best.shape)
+        a = prices + multipliers[at.ravel(), None] * self._block.p
+        T = self._rounded(bounds.orders(at.ravel(), best.ravel()), a)
+        return Tops(bounds.by_part(self._n_parts), T)
 
     def offers(self, prices: Array, multipliers: Array) -> Array:
-        return np.asarray(self._knapsack.bounds(prices, multipliers).value.max(axis=1))
-
-    def guest(self, prices: Array, multipliers: Array, others: Array) -> Guest:
         bounds = self._knapsack.bounds(prices, multipliers)
-        worth, at = least_worth(multipliers, (bounds.value + others[:, None]).T)
-        T = []
-        for k in np.argsort(-worth)[:_GUESTS]:
-            nearest = int(abs(multipliers - at[k]).argmin())
-            T.append(self._rounded(bounds.orders(nearest, k), prices + at[k] * self._block.p))
-        best = worth.argmax()
-        return Guest(float(worth[best]), float(at[best]), np.unique(T, axis=0))
+        self._closer(np.unique(bounds.best(self._n_parts)))
+        return bounds.by_part(self._n_parts)
+
+    def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
+        bounds = self._knapsack.bounds(prices, multipliers)
+        worth, at = most_worth(multipliers, bounds.value.T, others)
+        order = np.argsort(-worth)
+        some, best = order[:most], order[0]
+        nearest = abs(multipliers - at[some, None]).argmin(axis=1)
+        a = prices + at[some, None] * self._block.p
+        T = np.unique(self._rounded(bounds.orders(nearest, some), a), axis=0)
+        self._closer(order[:_CLOSELY])
+        return Guest(float(worth[best]), float(at[best]), T)
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         bounds = self._knapsack.bounds(prices, np.array([multiplier]))
-        orders = bounds.orders(0, int(bounds.value.argmax()))
-        a = prices + multiplier * self._block.p
+        orders = bounds.orders(np.zeros(1, np.intp), bounds.value.argmax(axis=1))[0]
         moved = []
         for u in range(self._block.n_u):
             rest = orders[orders != u].reshape(2, -1)
             cell = np.full((2, 1), u)
             moved += [np.hstack([cell, rest]), np.hstack([rest, cell])]
+        a = np.broadcast_to(prices + multiplier * self._block.p, (len(moved), self._block.n_u))
         # the first subset has no cell and the last one all of them
-        return np.unique([self._rounded(order, a, 1) for order in moved], axis=0)
+        return np.unique(self._rounded(np.array(moved), a, 1), axis=0)
 
     def _rounded(self, orders: NDArray[np.intp], a: Array, spare: int = 0) -> Array:
-        """The best vertex whose subset fills up in one of these orders, without the extremes."""
-        block = self._block
-        rank = np.argsort(orders, axis=1)[:, None, :]
-        sizes = np.arange(spare, block.n_u + 1 - spare)
-        H = (rank < sizes[None, :, None]).reshape(-1, block.n_u)
-        high, low = block.levels(H @ block.m, self._lo, self._hi)
-        T = np.concatenate([np.where(H, high[:, None], low[:, None]), self._fractional(H)])
-        return np.asarray(T[(-entr(T) @ block.p - T @ a).argmax()])
+        """The best vertices whose subsets fill up in given orders, without the extremes.
 
-    def _fractional(self, H: NDArray[np.bool_]) -> Array:
-        """Vertices of the third pattern from these subsets, each with every large cell."""
+        Orders are of shape (vertices, 2, n_u), and a of shape (vertices, n_u).
+        """
         block = self._block
-        full = (self._hi - self._lo) / block.c
-        T = []
-        for f in large_cells(block):
-            without = H & (np.arange(block.n_u) != f)
-            single = (self._lo - full * (without @ block.m)) / block.m[f]
-            some = (single > 0) & (single < full)
-            T.append(full * without[some])
-            T[-1][:, f] = single[some]
-        return np.concatenate([np.zeros((0, block.n_u)), *T])
+        n, _, n_u = orders.shape
+        sizes = np.arange(spare, n_u + 1 - spare)
+
+        def inside(x: Array) -> Array:
+            """Σ of x over the first cells, shape (vertices, 2, sizes)."""
+            sums = np.cumsum(np.take_along_axis(x[:, None], orders, 2), axis=2)
+            return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)[..., sizes]
+
+        m, p = (np.broadcast_to(x, (n, n_u)) for x in (block.m, block.p))
+        m_H, p_H, a_H = inside(m), inside(p), inside(a)
+        high, low = block.levels(m_H, self._lo, self._hi)
+        rest_p, rest_a = block.p.sum() - p_H, a.sum(axis=1)[:, None, None] - a_H
+        worth = [-entr(high) * p_H - entr(low) * rest_p - high * a_H - low * rest_a]
+        # the third pattern, with every large cell in the part of f
+        full, rank, singles = (self._hi - self._lo) / block.c, np.argsort(orders, axis=2), []
+        large = large_cells(block)
+        for f in large:
+            holds = rank[..., f, None] < sizes
+            single = (self._lo - full * (m_H - holds * block.m[f])) / block.m[f]
+            is_one = (single > 0) & (single < full)
+            single = np.where(is_one, single, 0.0)
+            own = -entr(full) * (p_H - holds * block.p[f]) - full * (
+                a_H - holds * a[:, f, None, None]
+            )
+            own += -entr(single) * block.p[f] - single * a[:, f, None, None]
+            worth.append(np.where(is_one, own, -np.inf))
+            singles.append(single)
+        shape = len(worth), 2, sizes.size
+        best = np.stack(worth, axis=1).reshape(n, math.prod(shape)).argmax(axis=1)
+        kind, side, k = np.unravel_index(best, shape)
+        each = np.arange(n)
+        H = rank[each, side] < sizes[k, None]
+        is_plain = (kind == 0)[:, None]
+        T = np.where(H, np.where(is_plain, high[each, side, k][:, None], full), 0.0)
+        T += np.where(is_plain & ~H, low[each, side, k][:, None], 0.0)
+        for i, f in enumerate(large):
+            some = kind == i + 1
+            T[some, f] = singles[i][each, side, k][some]
+        return np.asarray(T)

@@ -26,7 +26,7 @@ _STEPS = 6  # of the mass of a subset that changes
 
 
 class Span(NamedTuple):
-    """Two τ's, and the best that one block offers at each for every multiplier."""
+    """Two τ's, and the best that the parts of one block offer at each, (parts, multipliers)."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Changes(ABC):
 
     @abstractmethod
     def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        """The excess between two τ's for every multiplier, columns divided by τ."""
+        """The excess between two τ's, columns divided by τ, and -∞ where nothing changes."""
 
 
 def changes(block: Block, factor: float, *, is_star: bool) -> Changes:
@@ -57,7 +57,7 @@ class _None(Changes):
     """A block whose vertices never change."""
 
     def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        return np.zeros(multipliers.size)
+        return np.full_like(span.at_low, -np.inf)
 
 
 class _Listed(Changes):
@@ -75,15 +75,15 @@ class _Listed(Changes):
     def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
         first, last = np.searchsorted(self._tau, [span.low, span.high])
         if first == last:
-            return np.zeros(multipliers.size)
+            return np.full_like(span.at_low, -np.inf)
         which = slice(first, last)
         gain = self._constant[which] - subset_sums(prices)[self._H[which]] * self._level[which]
         part = span.part(self._tau[which])
         over = [
             (gain - x * self._mass[which] - low - (high - low) * part).max()
-            for x, low, high in zip(multipliers, span.at_low, span.at_high, strict=True)
+            for x, low, high in zip(multipliers, span.at_low[0], span.at_high[0], strict=True)
         ]
-        return np.maximum(over, 0.0)
+        return np.array([over])
 
 
 class _Bounded(Changes):
@@ -98,19 +98,17 @@ class _Bounded(Changes):
         masses = [self._mass(tau) for tau in (span.low, span.high)]
         low, high = min(masses), min(max(masses), 1 - block.c)
         if low > high:
-            return np.zeros(multipliers.size)
+            return np.full_like(span.at_low, -np.inf)
         mu = np.linspace(low, high, _STEPS + 1)
         made = change_knapsack(block, mu, factor / (block.c + mu) if self._is_star else 1 / mu)
         if made is None:
-            return np.zeros(multipliers.size)
-        knapsack, level = made
+            return np.full_like(span.at_low, -np.inf)
+        knapsack, level, of = made
         # 1/τ = e^ε - c level for s*, and (1 + c level) / e^ε for others
         c = block.c
         tau = 1 / (factor - c * level) if self._is_star else factor / (1 + c * level)
-        part = span.part(tau)
-        chord = span.at_low[:, None] + (span.at_high - span.at_low)[:, None] * part
-        most = knapsack.bounds(prices, multipliers, chord).value.max(axis=1)
-        return np.asarray(np.maximum(most, 0.0))
+        chord = span.at_low[of].T + (span.at_high - span.at_low)[of].T * span.part(tau)
+        return knapsack.bounds(prices, multipliers, chord).by_part(len(span.at_low))
 
     def _mass(self, tau: float) -> float:
         """m(H) of the subsets that change at this τ."""

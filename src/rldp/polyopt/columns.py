@@ -14,7 +14,7 @@ from rldp.polyopt.blocks import Block
 Array = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # nats kept so far, and what nothing can exceed
 
-_NEGLIGIBLE = 1e-13
+_NEGLIGIBLE = 1e-12
 _LEAST_UNIT = 1e-8
 _LARGEST = 1e12  # entry of a column
 
@@ -80,8 +80,10 @@ class Master:
         weights = optimum.weights[some]
         # the solver's equations hold to its tolerance only; small ε asks for more
         A = columns[:, self.is_bound].T
-        weights = np.maximum(weights + np.linalg.lstsq(A, 1 - A @ weights)[0], 0.0)
-        Q = np.moveaxis(columns, 0, 2) * weights
+        weights = weights + np.linalg.lstsq(A, 1 - A @ weights)[0]
+        # what is left of a column that is not needed is too rare to be proved
+        is_left = weights > _NEGLIGIBLE
+        Q = np.moveaxis(columns[is_left], 0, 2) * weights[is_left]
         p_s = self._p_su.sum(axis=1, keepdims=True)
         p_u_given_s = np.divide(self._p_su, p_s, out=np.zeros_like(self._p_su), where=p_s > 0)
         average = np.einsum("su,suy->sy", p_u_given_s, Q)

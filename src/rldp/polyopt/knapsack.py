@@ -3,13 +3,15 @@
 With a multiplier β on m(H) = μ no subset exceeds Σ_u max(F_u(high) - β m_u, F_u(low)) + β μ,
 F_u(t) = P̂_u t log t - a_u t. That is convex in μ under the first and third pattern and, with β
 times high, in high under the second, so between two values of μ it is largest at one of them. For
-cells with much of m both choices are tried, and those in the part of f. For other cells in the part
-of f, F_f lies below its chord, so the bound at μ = r covers them.
+cells with much of m both choices are tried, and those in the part of f: each is a part of its own,
+since masses differ much between them. For other cells in the part of f, F_f lies below its chord,
+so the bound at μ = r covers them.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,17 +23,26 @@ from rldp.polyopt.blocks import Block
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_LARGE = 3  # cells of which both choices are tried
-_STEPS = 8  # of the mass of H
+_LARGE, _MUCH = 3, 0.1  # cells of which both choices are tried, and the m that they have at least
+_STEPS = 4  # of the mass of H
+_INSIDE = np.array([0.25, 0.5, 0.75])  # further steps of an interval that is looked at closely
 
 
 class Piece(NamedTuple):
     """Subsets between two masses that hold some cells and lack others."""
 
+    part: int
     mu: Array
     is_in: Flags
     is_out: Flags
     f: int  # the cell of the third pattern, or -1
+
+
+class Masses(NamedTuple):
+    """Values of μ, and the part each belongs to."""
+
+    part: NDArray[np.intp]
+    mu: Array
 
 
 class Bounds(NamedTuple):
@@ -40,10 +51,25 @@ class Bounds(NamedTuple):
     value: Array  # (multipliers, intervals)
     order: NDArray[np.intp]  # (multipliers, steps, n_u)
     ends: NDArray[np.intp]  # (intervals, 2): the steps on both sides
+    part: NDArray[np.intp]  # of every interval
 
-    def orders(self, multiplier: int, interval: int) -> NDArray[np.intp]:
-        """The orders at both ends of an interval."""
-        return np.asarray(self.order[multiplier, self.ends[interval]])
+    def orders(
+        self, multipliers: NDArray[np.intp], intervals: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """The orders at both ends of intervals, shape (intervals, 2, n_u)."""
+        return np.asarray(self.order[multipliers[:, None], self.ends[intervals]])
+
+    def best(self, n_parts: int) -> NDArray[np.intp]:
+        """The best interval of every part that is not empty, for every multiplier."""
+        own = (np.flatnonzero(self.part == part) for part in range(n_parts))
+        return np.array([which[self.value[:, which].argmax(axis=1)] for which in own if which.size])
+
+    def by_part(self, n_parts: int) -> Array:
+        """The bound of every part, shape (parts, multipliers), and -∞ where it is empty."""
+        most = np.full((n_parts, len(self.value)), -np.inf)
+        for part in np.unique(self.part):
+            most[part] = self.value[:, self.part == part].max(axis=1)
+        return most
 
 
 class Knapsack:
@@ -63,6 +89,7 @@ class Knapsack:
         alone = np.flatnonzero(np.repeat(sizes, sizes) == 1)
         self._left = np.concatenate([inner, alone])
         self._right = np.concatenate([inner + 1, alone])
+        self._part = np.repeat([piece.part for piece in pieces], sizes)[self._left]
         # under the second pattern β stands for β·high, which differs between neighbours
         self._scale = high[self._right] / high[self._left]
         self._scale[(low[self._left] > 0) | (f[self._left] >= 0)] = 1.0
@@ -101,22 +128,29 @@ class Knapsack:
             np.maximum(own[:, left], relaxed(right, beta[:, left] * self._scale)),
             np.maximum(own[:, right], relaxed(left, beta[:, right] / self._scale)),
         )
-        return Bounds(value, order, np.stack([left, right], axis=1))
+        return Bounds(value, order, np.stack([left, right], axis=1), self._part)
+
+    def between(self, intervals: NDArray[np.intp]) -> Masses:
+        """Masses inside some intervals, for a closer look at them."""
+        left, right = self._mu[self._left[intervals]], self._mu[self._right[intervals]]
+        inside = left[:, None] + np.multiply.outer(right - left, _INSIDE)
+        return Masses(np.repeat(self._part[intervals], _INSIDE.size), inside.ravel())
 
 
-def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
-    """All vertices of one box."""
+def box_knapsack(block: Block, lo: float, hi: float, more: Sequence[Masses] = ()) -> Knapsack:
+    """All vertices of one box, with further steps where a closer look is wanted."""
     full = (hi - lo) / block.c
     r = lo / full
     pieces = []
-    for is_in, is_out, f in _parts(block):
+    for part, (is_in, is_out, f) in enumerate(parts(block)):
         least, most = _span(block, is_in, is_out)
         if f >= 0:
             least, most = max(least, r - block.m[f]), min(most, r)
         if least <= most:
             mu = np.linspace(least, most, _STEPS + 1)
-            mu = np.unique(mu if f >= 0 else np.append(mu, np.clip(r, least, most)))
-            pieces.append(Piece(mu, is_in, is_out, f))
+            own = [masses.mu[masses.part == part] for masses in more]
+            mu = np.unique(np.concatenate([mu, [np.clip(r, least, most)], *own]))
+            pieces.append(Piece(part, mu, is_in, is_out, f))
     mu = np.concatenate([piece.mu for piece in pieces])
     cell = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])
     high, low = block.levels(mu, lo, hi)
@@ -126,41 +160,57 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
     return Knapsack(block, pieces, high, low, single)
 
 
-def change_knapsack(block: Block, masses: Array, level: Array) -> tuple[Knapsack, Array] | None:
-    """Subsets at their change of pattern, T = level on H and 0 elsewhere, and every step's level.
+class Changing(NamedTuple):
+    """A knapsack of subsets at their change of pattern, and the level and part of every step."""
 
-    Both are given at increasing masses, and 1 / level is linear in the mass.
+    knapsack: Knapsack
+    level: Array
+    part: NDArray[np.intp]
+
+
+def change_knapsack(block: Block, masses: Array, level: Array) -> Changing | None:
+    """Subsets at their change of pattern: T = level on H and 0 elsewhere.
+
+    Both are given at increasing masses, and 1 / level is linear in the mass. A vertex with a large
+    cell f may begin and end both where its subset changes without f and where it does with f.
     """
     pieces = []
-    for is_in, is_out, f in _parts(block):
-        least, most = _span(block, is_in, is_out)
-        least, most = max(least, masses[0]), min(most, masses[-1])
-        if f < 0 and least <= most:
-            pieces.append(Piece(np.unique(np.clip(masses, least, most)), is_in, is_out, f))
+    for part, (is_in, is_out, f) in enumerate(parts(block)):
+        for holds in (False,) if f < 0 else (False, True):
+            own_in, own_out = is_in.copy(), is_out.copy()
+            if f >= 0:
+                own_in[f], own_out[f] = holds, not holds
+            least, most = _span(block, own_in, own_out)
+            least, most = max(least, masses[0]), min(most, masses[-1])
+            if least <= most:
+                mu = np.unique(np.clip(masses, least, most))
+                pieces.append(Piece(part, mu, own_in, own_out, -1))
     if not pieces:
         return None
     mu = np.concatenate([piece.mu for piece in pieces])
+    of = np.repeat([piece.part for piece in pieces], [piece.mu.size for piece in pieces])
     high = 1 / np.interp(mu, masses, 1 / level)
-    return Knapsack(block, pieces, high, np.zeros_like(mu), np.zeros_like(mu)), high
+    none = np.zeros_like(mu)
+    return Changing(Knapsack(block, pieces, high, none, none), high, of)
 
 
 def large_cells(block: Block) -> NDArray[np.intp]:
     """The cells with much of m."""
     large = np.argsort(-block.m)[:_LARGE]
-    return np.asarray(large[block.m[large] > 0])
+    return np.asarray(large[block.m[large] > _MUCH])
 
 
-def _parts(block: Block) -> list[tuple[Flags, Flags, int]]:
+def parts(block: Block) -> list[tuple[Flags, Flags, int]]:
     """All choices among the large cells, without and with one of them in the part of f."""
     large = large_cells(block)
-    parts = []
+    found = []
     for f in (-1, *large):
         for which in itertools.product((False, True), repeat=large.size):
             is_in, is_out = np.zeros((2, block.n_u), bool)
             is_in[large], is_out[large] = which, np.logical_not(which)
             if f < 0 or not is_in[f]:
-                parts.append((is_in, is_out, int(f)))
-    return parts
+                found.append((is_in, is_out, int(f)))
+    return found
 
 
 def _span(block: Block, is_in: Flags, is_out: Flags) -> tuple[float, float]:

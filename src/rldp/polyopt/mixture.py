@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,63 +13,88 @@ from rldp.optimise.master import Programme
 
 Array = NDArray[np.float64]
 
-_TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t)
-_TANGENTS = 24
-_POLISH = 1  # further tangents at the optimum itself
+_TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t) of a group
+_TANGENTS = 5
+_POLISH = 2  # further tangents at the optimum itself
+_TOUCHING = 1e-7  # nats by which a tangent may be off
+_MOST_ROWS = 500  # of groups
 _NEGLIGIBLE = 1e-12
 _HELD = 1e-9
 
 
+Parts = list[tuple[Array, Array]]  # of every block: weights and vertices
+
+
 class Mixed(NamedTuple):
-    """The value, the price of every cell, and what is mixed: blocks' vertices and whole columns."""
+    """The value, the price of every cell, and the blocks' mixtures of every group that is used."""
 
     value: float
     prices: Array
-    parts: list[tuple[Array, Array]]  # of every block: weights and vertices; empty if none is used
-    columns: Array
-    weights: Array
+    groups: dict[Hashable, Parts]
+    whole: float  # weight of whole columns
     held: NDArray[np.bool_]  # bounds on prices that are in use: the value is too large then
 
 
-class Mixture:
-    """max Σ_s Σ_v θ_{s,v} μ(v) - p log(p/t) + Σ θ_w μ(w) over vertices v of blocks and columns w.
+class _Group(NamedTuple):
+    """The place of a group among the blocks, and its first row and column."""
 
-    Σ_v θ_{s,v} = t for every s, p is the mass of all vertices, and every cell sums to 1.
+    place: int
+    row: int
+    column: int
+
+
+class Mixture:
+    """max Σ_g Σ_s Σ_v θ_{g,s,v} μ(v) - p_g log(p_g/t_g) + Σ θ_w μ(w) over vertices and columns w.
+
+    Vertices of one group may be combined freely: Σ_v θ_{g,s,v} = t_g for every s, p_g is the mass
+    of all its vertices, and every cell sums to 1.
     """
 
     def __init__(self, p_su: Array, is_bound: NDArray[np.bool_], largest: float) -> None:
-        """Take P̂, the cells that count, and the largest log p/t that can occur."""
-        self._p_su, self._is_bound = p_su, is_bound
-        n_s, n_cells = p_su.shape[0], int(is_bound.sum())
+        """Take P̂, the cells that count, and the largest |log p/t| that can occur."""
+        self._p_su, self._is_bound, self._largest = p_su, is_bound, largest
+        self._n_s, self._n_cells = p_su.shape[0], int(is_bound.sum())
         self._row = np.full(p_su.shape, -1)
-        self._row[is_bound] = np.arange(n_cells)
-        self._n_cells, self._n_rows = n_cells, n_cells + n_s + 1
-        programme = Programme(np.concatenate([np.ones(n_cells), np.zeros(n_s + 1)]))
-        first = np.zeros((3, self._n_rows))
-        first[_TOTAL, n_cells:-1] = first[_MASS, -1] = -1.0
-        programme.add_columns(first, np.array([0.0, 0.0, 1.0]))
-        programme.free(int(_LOSS))
-        self._programme = programme
-        for x in 1 + np.linspace(0, largest, _TANGENTS):
-            self._add_tangent(x)
-        self._owner: list[int] = [-2] * 3  # an S value, or -1 for a whole column
-        self._held: list[Array] = [np.zeros(0)] * 3
+        self._row[is_bound] = np.arange(self._n_cells)
+        self._programme, self._n_rows = Programme(np.ones(self._n_cells)), self._n_cells
+        self._owner: list[int] = []  # group and S value, -1 for a whole column, or -2
+        self._held: list[Array] = []
+        self._groups: dict[Hashable, _Group] = {}
+        self._seen: set[tuple[Hashable, int, bytes]] = set()
         self._add_bounds()
-        self._seen: set[tuple[int, bytes]] = set()
 
-    def _add_tangent(self, x: float) -> None:
+    def has_room(self, group: Hashable) -> bool:
+        """Whether a group is known or may still be added."""
+        return group in self._groups or len(self._groups) * (self._n_s + 1) < _MOST_ROWS
+
+    def _group(self, key: Hashable) -> _Group:
+        if key not in self._groups:
+            group = _Group(len(self._groups), self._n_rows, len(self._owner))
+            self._groups[key] = group
+            self._programme.add_rows(np.zeros(self._n_s + 1))
+            self._n_rows += self._n_s + 1
+            first = np.zeros((3, self._n_rows))
+            first[_TOTAL, group.row : -1] = first[_MASS, -1] = -1.0
+            self._programme.add_columns(first, np.array([0.0, 0.0, 1.0]))
+            self._programme.free(group.column + int(_LOSS))
+            self._owner += [-2] * 3
+            self._held += [np.zeros(0)] * 3
+            for x in 1 + np.linspace(-self._largest, self._largest, _TANGENTS):
+                self._add_tangent(group, x)
+        return self._groups[key]
+
+    def _add_tangent(self, group: _Group, x: float) -> None:
         """-p log(p/t) ≤ e^{x-1} t - x p."""
-        self._programme.add_limit(
-            np.array([_TOTAL, _MASS, _LOSS]), np.array([-np.exp(x - 1), x, 1.0])
-        )
+        columns = np.array([_TOTAL, _MASS, _LOSS], np.int32) + np.int32(group.column)
+        self._programme.add_limit(columns, np.array([-np.exp(x - 1), x, 1.0]))
+        self._n_rows += 1
 
     def _add_bounds(self) -> None:
         """Let every cell sum to less than 1: no price is negative then, and as a rule none is.
 
         Without that the prices of the first programmes are wild.
         """
-        cells = np.zeros((self._n_cells, self._n_rows))
-        np.fill_diagonal(cells, 1.0)
+        cells = np.eye(self._n_cells)
         self._bounds = len(self._owner) + np.arange(self._n_cells, dtype=np.int32)
         self._programme.add_columns(cells, np.zeros(self._n_cells))
         self._owner += [-2] * self._n_cells
@@ -80,32 +106,33 @@ class Mixture:
         self._programme.close(used)
         return bool(used.size)
 
-    def add_vertices(self, s: int, T: Array) -> int:
-        """Add vertices of one block, shape (vertices, n_u); how many are new."""
-        keys = [(s, np.round(row, 9).tobytes()) for row in T]
-        new = [i for i, key in enumerate(keys) if key not in self._seen and key not in keys[:i]]
+    def add_vertices(self, key: Hashable, s: int, T: Array) -> int:
+        """Add vertices of one block to a group, shape (vertices, n_u); how many are new."""
+        group = self._group(key)
+        keys = [(key, s, np.round(row, 9).tobytes()) for row in T]
+        new = [i for i, own in enumerate(keys) if own not in self._seen and own not in keys[:i]]
         if not new:
             return 0
         self._seen.update(keys[i] for i in new)
         T = T[new]
         p = self._p_su[s]
-        columns = np.zeros((len(new), self._n_rows))
+        columns = np.zeros((len(new), group.row + self._n_s + 1))
         some = self._is_bound[s]
         columns[:, self._row[s, some]] = T[:, some]
-        columns[:, self._n_cells + s] = 1.0
+        columns[:, group.row + s] = 1.0
         columns[:, -1] = T @ p
         self._programme.add_columns(columns, -entr(T) @ p)
-        self._owner += [s] * len(new)
+        self._owner += [group.place * self._n_s + s] * len(new)
         self._held += list(T)
         return len(new)
 
     def add_columns(self, columns: Array) -> None:
-        """Add whole columns with Σ P̂ T = 1, shape (columns, n_s, n_u)."""
+        """Add whole columns, shape (columns, n_s, n_u)."""
         if not len(columns):
             return
-        rows = np.zeros((len(columns), self._n_rows))
-        rows[:, : self._n_cells] = columns[:, self._is_bound]
-        self._programme.add_columns(rows, -np.einsum("vsu,su->v", entr(columns), self._p_su))
+        columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
+        gains = -np.einsum("vsu,su->v", entr(columns), self._p_su)
+        self._programme.add_columns(columns[:, self._is_bound], gains)
         self._owner += [-1] * len(columns)
         self._held += list(columns)
 
@@ -113,27 +140,31 @@ class Mixture:
         """The optimum, with tangents where it lies."""
         for _ in range(_POLISH):
             optimum = self._programme.solved()
-            total, mass = optimum.weights[_TOTAL], optimum.weights[_MASS]
-            if total <= _NEGLIGIBLE:
-                break
-            self._add_tangent(1 + np.log(mass / total))
+            for group in self._groups.values():
+                total, mass, loss = optimum.weights[group.column : group.column + 3]
+                if min(total, mass) <= _NEGLIGIBLE:
+                    continue
+                if loss > -mass * np.log(mass / total) + _TOUCHING:
+                    self._add_tangent(group, 1 + np.log(mass / total))
         optimum = self._programme.solved()
         prices = np.zeros(self._p_su.shape)
         prices[self._is_bound] = optimum.prices[: self._n_cells]
-        used = np.flatnonzero(optimum.weights > _NEGLIGIBLE)
-        used = used[used > _LOSS]
+        owner, used = np.array(self._owner), optimum.weights > _NEGLIGIBLE
+        groups = {}
+        for key, group in self._groups.items():
+            if optimum.weights[group.column] > _NEGLIGIBLE:
+                own = group.place * self._n_s + np.arange(self._n_s)
+                which = [np.flatnonzero(used & (owner == i)) for i in own]
+                groups[key] = [
+                    (optimum.weights[some], np.array([self._held[i] for i in some]))
+                    for some in which
+                ]
+        whole = float(optimum.weights[owner == -1].sum())
         held = optimum.weights[self._bounds] > _HELD
-        owner = np.array(self._owner)[used]
-        parts = [
-            (optimum.weights[own], np.array([self._held[i] for i in own]))
-            for own in (used[owner == s] for s in range(self._p_su.shape[0]))
-        ]
-        whole = used[owner == -1]
-        columns = np.array([self._held[i] for i in whole]).reshape(-1, *self._p_su.shape)
-        return Mixed(optimum.value, prices, parts, columns, optimum.weights[whole], held)
+        return Mixed(optimum.value, prices, groups, whole, held)
 
 
-def joined(parts: list[tuple[Array, Array]], p_su: Array) -> Array:
+def joined(parts: Parts, p_su: Array) -> Array:
     """Products of the blocks' mixtures with these marginals and nearly equal masses.
 
     Blocks are joined one after the other, the heaviest product so far with the lightest vertex.

@@ -23,26 +23,30 @@ from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
 
-_FAR, _NEAR = 6, 5  # multipliers: all over their range, and where the best ones were
+_FAR, _NEAR = 5, 3  # multipliers: all over their range, and where the best ones were
+_FEW = 4  # multipliers for a first bound
 _AIMS = 2  # s* of which the best multipliers are looked at closely
 _LOOKS = 4  # at a range that is looked at once, each closer
 _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may still be far off
 _WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
+_MOST_TOGETHER = 500  # choices of one part from every block
+_GUESTS = 8  # vertices of s* that come near its bound
 _PATIENCE = 3000  # branches of such a search
 _MOST_WHOLE = 60  # columns taken from one search
 
 
 class Look(NamedTuple):
-    """A bound on what columns are worth, for every s*, and the vertices that were met."""
+    """A bound on what columns are worth, for every s*, and the vertices met if it is positive."""
 
     worth: Array
     others: list[Array]
     stars: list[Array]
+    variants: list[Array]  # further vertices of the others
 
 
 class Settled(NamedTuple):
-    """Whole columns, with Σ P̂ T = 1, that are worth more than the target, and a bound on all."""
+    """Whole columns that are worth more than the target, best first, and a bound on all."""
 
     columns: Array
     best: float
@@ -65,13 +69,20 @@ class Range:
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
         self._most = 1 + np.log(factor)
         self.aims, self._width = np.zeros(0), _WIDE
+        self._aims = np.full(len(self._stars) or 1, self._most)  # of every s*
         self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
-        # of the last look: multipliers, what the others offer at both τ's, and their excess
-        self._at, self._tops, self._over = np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0))
+        # of the last look: multipliers, what the others offer at the lower τ, and at both
+        self._at, self._tops, self._shares = np.zeros(0), np.zeros((0, 0)), [np.zeros((0, 0, 0))]
 
-    def look(self, prices: Array) -> Look:
-        """Bound what columns are worth, and meet the vertices that come near the bounds."""
-        self._guests(prices)
+    def look(self, prices: Array, *, is_brief: bool = False) -> Look:
+        """Bound what columns are worth, and meet the vertices that come near the bounds.
+
+        A brief look meets none.
+        """
+        guests = self._guests(prices)
+        self.worth = np.array([guest.worth for guest in guests])
+        if is_brief or (self._stars and self.worth.max() <= 0):
+            return Look(self.worth, [], [], [])
         met: list[Tops] = []
         guests = self._guests(prices, met)
         others = [np.unique(top.T.round(12), axis=0) for top in met]
@@ -84,13 +95,16 @@ class Range:
             else guest.T
             for guest, star, row in zip(guests, self._stars, prices, strict=False)
         ]
-        self.worth = np.array([guest.worth for guest in guests])
-        return Look(self.worth, others, [np.unique(T.round(12), axis=0) for T in stars])
+        self.worth = np.minimum(self.worth, [guest.worth for guest in guests])
+        stars = [np.unique(T.round(12), axis=0) for T in stars]
+        return Look(self.worth, others, stars, self.variants(prices))
 
     def _grid(self) -> Array:
         near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
         far = np.linspace(self._least, self._most, _FAR)
-        return np.unique(np.concatenate([near, far, self._most + _BEYOND]).round(6))
+        is_within = self.aims.size and self.aims.max() < self._most
+        beyond = self._most + (_BEYOND[:1] if is_within else _BEYOND)
+        return np.unique(np.concatenate([near, far, beyond]).round(6))
 
     def _guests(self, prices: Array, met: list[Tops] | None = None) -> list[Guest]:
         """One vertex exactly, that of s* if there is any, and the others through multipliers."""
@@ -102,16 +116,27 @@ class Range:
         if met is not None:
             met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
             offers = [[top.bound for top in met], *offers]
-        tops = np.array(offers)
-        excess = self._excess(prices, at, tops, is_star=False)
-        beside = (tops.sum(axis=1, keepdims=True) - tops).max(axis=0)
-        beside += excess.sum(axis=0) - excess
-        self._at, self._tops, self._over = at, tops, excess
+        self._at, self._tops = at, np.array([own.max(axis=0) for own in offers[0]])
+        self._shares = self._chords(prices, at, offers, is_star=False)
         boxes = self._stars or [self._ends[0][self._widest]]
-        rows = range(len(prices)) if self._stars else [self._widest]
-        guests = [one.guest(prices[s], at, beside[s]) for s, one in zip(rows, boxes, strict=True)]
-        worst = sorted(guests, key=lambda guest: -guest.worth)[:_AIMS]
-        self._aim(np.array([guest.multiplier for guest in worst]))
+        rows = list(range(len(prices))) if self._stars else [self._widest]
+        most = 0 if met is None else _GUESTS
+
+        def guest(i: int, which: NDArray[np.intp]) -> Guest:
+            s = rows[i]
+            beside = self._beside(s).max(axis=0)[:, which]
+            return boxes[i].guest(prices[s], at[which], beside, most)
+
+        # a few multipliers will do for those that are worth less than others
+        guests = [
+            guest(i, np.sort(abs(at - aim).argsort()[:_FEW])) for i, aim in enumerate(self._aims)
+        ]
+        is_full = np.zeros(len(guests), bool)
+        while not is_full[i := int(np.argmax([one.worth for one in guests]))]:
+            guests[i], is_full[i] = guest(i, np.arange(at.size)), True
+        self._aims = np.array([one.multiplier for one in guests])
+        worst = sorted(guests, key=lambda one: -one.worth)[:_AIMS]
+        self._aim(np.array([one.multiplier for one in worst]))
         return guests
 
     def variants(self, prices: Array) -> list[Array]:
@@ -121,17 +146,34 @@ class Range:
             one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
         ]
 
-    def _excess(self, prices: Array, at: Array, tops: Array, *, is_star: bool) -> Array:
+    def _chords(
+        self, prices: Array, at: Array, offers: Sequence[Sequence[Array]], *, is_star: bool
+    ) -> list[Array]:
+        """What the parts of every block offer at both τ's, raised by the excess in between."""
         if self.low == self.high:
-            return np.zeros(tops.shape[1:])
-        return np.array(
-            [
-                changes(block, self._factor, is_star=is_star).excess(
-                    row, at, Span(self.low, self.high, *tops[:, s])
-                )
-                for s, (block, row) in enumerate(zip(self._blocks, prices, strict=True))
-            ]
-        )
+            return [own[None, np.isfinite(own[:, 0])] for own in offers[0]]
+        chords = []
+        for block, row, *own in zip(self._blocks, prices, *offers, strict=True):
+            ends = np.stack(np.broadcast_arrays(*own))
+            is_empty = np.isneginf(ends)
+            # a part that is empty at one τ has no vertex there which could lie above the chord
+            low, high = np.where(is_empty, ends.max(axis=1, keepdims=True), ends)
+            span = Span(self.low, self.high, low, high)
+            excess = changes(block, self._factor, is_star=is_star).excess(row, at, span)
+            some = ~(is_empty.all(axis=0) & np.isneginf(excess))[:, 0]
+            chords.append((np.stack([low, high]) + np.maximum(excess, 0.0))[:, some])
+        return chords
+
+    def _beside(self, star: int) -> Array:
+        """What all but one offer at both τ's, for every choice of one part from each."""
+        sums = np.zeros((len(self._shares[0]), 1, self._at.size))
+        for s in np.argsort(-self._p_su.sum(axis=1)):
+            if s != star:
+                own = self._shares[s]
+                if sums.shape[1] * own.shape[1] > _MOST_TOGETHER:
+                    own = own.max(axis=1, keepdims=True)
+                sums = (sums[:, :, None] + own[:, None]).reshape(len(sums), -1, self._at.size)
+        return sums
 
     def _aim(self, best: Array) -> None:
         """Look more closely, the next time, where the best multipliers were."""
@@ -151,29 +193,29 @@ class Range:
 
     def _chord(self, prices: Array) -> Array:
         """The bound of every s* with one multiplier for all, at those of the last look."""
-        at, excess = self._at, self._over
-        stars = np.array(
+        at = self._at
+        offers = [
             [
-                [
-                    box(block, 1 / tau, self._factor).offers(row, at)
-                    for block, row in zip(self._blocks, prices, strict=True)
-                ]
-                for tau in (self.low, self.high)
+                box(block, 1 / tau, self._factor).offers(row, at)
+                for block, row in zip(self._blocks, prices, strict=True)
             ]
-        )
-        own = self._excess(prices, at, stars, is_star=True)
-        sums = (self._tops.sum(axis=1, keepdims=True) - self._tops + stars).max(axis=0)
-        return least_worth(at, sums + excess.sum(axis=0) - excess + own)[0]
+            for tau in (self.low, self.high)
+        ]
+        worth = []
+        for s, own in enumerate(self._chords(prices, at, offers, is_star=True)):
+            sums = (self._beside(s)[:, :, None] + own[:, None]).max(axis=0)
+            worth.append(least_worth(at, sums)[0].max())
+        return np.array(worth)
 
     def settled(self, prices: Array, star: int, target: float) -> Settled | None:
         """Search the products of what the last look at these prices left over, or give up.
 
         The others have the widest of their boxes, that of the lower τ.
         """
-        at, boxes, tops = self._at, list(self._ends[0]), self._tops[0].copy()
+        at, boxes, tops = self._at, list(self._ends[0]), self._tops.copy()
         if self._stars:
             boxes[star] = self._stars[star]
-            tops[star] = boxes[star].offers(prices[star], at)
+            tops[star] = boxes[star].offers(prices[star], at).max(axis=0)
         rest = tops.sum(axis=0) - tops
         left: list[Survivors] = []
         for one, row, beside in zip(boxes, prices, rest, strict=True):
@@ -220,19 +262,30 @@ def _searched(left: Sequence[Survivors], target: float, each: Sequence[int] = ()
     found = best_products(Lists(gain, mass), roots, target, patience=_PATIENCE)
     _, which = np.unique(found.choice, axis=0, return_index=True)
     choice = found.choice[np.sort(which)[:_MOST_WHOLE]]
-    columns = T[own, choice] / mass[own, choice].sum(axis=1)[:, None, None]
-    return Settled(np.asarray(columns), float(found.worth.max(initial=target)), found.bound)
+    return Settled(T[own, choice], float(found.worth.max(initial=target)), found.bound)
 
 
 def products(seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False) -> Array:
     """Whole columns from vertices that were met, each with one s*, worth more than the target."""
-    found = [np.zeros((0, *p_su.shape))]
-    for star in np.flatnonzero(seen.worth > target) if seen.stars else (-1,):
+    found = by_star(seen, prices, p_su, target, many=many).values()
+    return np.concatenate([np.zeros((0, *p_su.shape)), *found])
+
+
+def by_star(
+    seen: Look, prices: Array, p_su: Array, target: float, *, many: bool = False
+) -> dict[int, Array]:
+    """These columns for every s* that has any, best first."""
+    found: dict[int, Array] = {}
+    if not seen.others:
+        return found
+    for star in np.flatnonzero(seen.worth > target).tolist() if seen.stars else (-1,):
         lists = [seen.stars[s] if s == star else T for s, T in enumerate(seen.others)]
         left = [_priced(*one) for one in zip(lists, prices, p_su, strict=True)]
-        each = list(range(len(lists))) if many else [int(star)] if seen.stars else []
-        found.append(_searched(left, target, each).columns)
-    return np.concatenate(found)
+        each = list(range(len(lists))) if many else [star] if seen.stars else []
+        columns = _searched(left, target, each).columns
+        if len(columns):
+            found[star] = columns
+    return found
 
 
 def _priced(T: Array, prices: Array, p: Array) -> Survivors:

@@ -1,10 +1,10 @@
 """Large tables: the blocks are mixed one by one, and their mixtures are joined afterwards.
 
-Where nobody is s* (τ = 1) a column is any product of vertices. Let every block mix its vertices by
-itself, with one total weight t for all (`mixture`): the masses of the products then count as equal,
-which is an upper bound, and joining the heavy vertices of one block with the light ones of the next
-gives products of nearly equal mass, so hardly anything is lost. Columns with τ > 1 enter whole, and
-so do products at the end, for the prices of whole columns.
+For one τ and s* a column is any product of vertices. Let every block mix its vertices by itself,
+with one total weight t for all (`mixture`): the masses of the products then count as equal, which
+is an upper bound, and joining the heavy vertices of one block with the light ones of the next gives
+products of nearly equal mass, so hardly anything is lost. Vertices with and without a heavy cell
+are mixed in groups apart. Products enter whole at the end, for the prices of whole columns.
 
 Any prices α give a certified bound Σ α + δ, where no column is worth more than δ at α. The prices
 of the best bound so far are the centre, and columns are looked for part of the way from there to
@@ -14,7 +14,6 @@ are halved until it holds for all, and where that shows a column worth having, i
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import time
 from collections.abc import Sequence
@@ -25,22 +24,28 @@ from numpy.typing import NDArray
 from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, Progress
+from rldp.polyopt.halves import Halves
 from rldp.polyopt.mixture import Mixed, Mixture, joined
-from rldp.polyopt.ranges import Look, Range, products
+from rldp.polyopt.ranges import Look, Range, by_star, products
 
 Array = NDArray[np.float64]
 
 _FIRST = (0.0, 0.06, 0.2, 0.5, 0.8, 1.0)  # log τ / ε from which columns are taken at first
+_MOST = 0.5  # of the records of an S value
 _APART = 0.02  # τ's between which there may be another
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
 _SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
+_FAR, _PATIENT = 0.1, 3  # a relative gap at which steps stay short, unless rounds are slow
 _SLOW = 0.01  # of the gap: a round that wins less is no progress
 _STALE = 8  # rounds without progress before whole columns are given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
 _POOLED = 30  # rounds with vertices that are known already
-_MIX, _SEARCH = 0.5, 0.7  # of the time; the rest proves the bound
+_MIX, _SEARCH = 0.65, 0.8  # of the time; the rest proves the bound
+_NOBODY = "no s*"  # the group of columns with τ = 1
+_HEAVY = 0.05  # of all records: a cell whose choice matters to masses
+_SAME = 1e-9
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
 
@@ -54,14 +59,17 @@ class Relaxed:
         self._p_su, self._blocks, self._factor = p_su, blocks, factor
         # columns are linear in τ between changes of pattern; without any, the two ends suffice
         self._bends = distinct and any(block.c > 0 and block.m.any() for block in blocks)
-        parts = (_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,)
-        self._nodes = [self._node(factor**part) for part in parts]
+        taus = factor ** np.array((_FIRST if self._bends else (0.0, 1.0)) if distinct else (0.0,))
+        if distinct:
+            taus = np.unique(np.append(taus, _turns(blocks, factor)))
+        self._nodes = [self._node(float(tau)) for tau in taus]
         # a cell that never occurs and has P^min = 0 may release what any other of its S value does
         never = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
         self._twin = np.where(never, never.argmin(axis=1)[:, None], np.arange(p_su.shape[1]))
+        self._heavy = np.nonzero(p_su > _HEAVY)
         self._centre, self._step = np.zeros_like(p_su), _SHORT
         self._bound = self._certified = np.inf  # for the τ's of the nodes, and for all
-        self._pool: list[Array] = []  # of every block: vertices with τ = 1
+        self._pool = [block.m[:0].reshape(0, block.n_u) for block in blocks]  # vertices with τ = 1
 
     def solved(self, master: Master, deadline: float, progress: Progress) -> tuple[Optimum, float]:
         """Fill the master programme with good columns; its optimum, and what nothing can exceed.
@@ -106,21 +114,27 @@ class Relaxed:
         mixture.add_columns(np.take_along_axis(master.columns, self._twin[None], axis=2))
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
-                mixture.add_vertices(s, level * _flat(block))
-        optimum, mixed, step = master.solved(), mixture.solved(), 0
+                mixture.add_vertices(_NOBODY, s, level * _flat(block))
+        optimum, mixed, step, slow = master.solved(), mixture.solved(), 0, 0
         try:
             while time.monotonic() < deadline:
                 gap, new = self._bound - mixed.value, self._met(mixture, master, mixed)
                 mixed = mixture.solved()
+                slow += 1
                 if gap - (self._bound - mixed.value) < _SLOW * gap:
                     self._step = min(1.0, 1.5 * self._step)
+                else:
+                    slow = 0
+                if slow < _PATIENT and self._bound > (1 + _FAR) * mixed.value:
+                    self._step = min(self._step, _SHORT)
                 step += 1
                 if step % _JOINED == 0:
                     optimum = self._join(master, mixed)
                 progress(optimum.value, self._bound)
-                is_stuck = not new and self._step == 1
+                is_stuck = (not new and self._step == 1) or slow > _STALE
                 if not (is_stuck or self._is_closed(mixed.value)):
                     continue
+                slow = 0
                 if mixture.release(mixed):
                     mixed = mixture.solved()
                 elif not self._scanned(mixture, master, mixed.value):
@@ -128,13 +142,15 @@ class Relaxed:
         finally:
             if mixture.release(mixed):
                 mixed = mixture.solved()
-            self._pool = [T.round(12).reshape(-1, self._p_su.shape[1]) for _, T in mixed.parts]
+            if _NOBODY in mixed.groups:
+                self._pool = [T.round(12) for _, T in mixed.groups[_NOBODY]]
             optimum = self._join(master, mixed)
         return optimum
 
     def _join(self, master: Master, mixed: Mixed) -> Optimum:
-        if all(len(weights) for weights, _ in mixed.parts):
-            self._add(master, joined(mixed.parts, self._p_su))
+        for parts in mixed.groups.values():
+            if all(len(weights) for weights, _ in parts):
+                self._add(master, joined(parts, self._p_su))
         return master.solved()
 
     def _met(self, mixture: Mixture, master: Master, mixed: Mixed) -> int:
@@ -142,20 +158,57 @@ class Relaxed:
         prices = self._towards(mixed.prices)
         first, *rest = self._nodes
         seen, worth, new = first.look(prices), float(first.worth.max()), 0
-        met = zip(seen.others, first.variants(prices), strict=True)
-        new += sum(mixture.add_vertices(s, np.concatenate(pair)) for s, pair in enumerate(met))
+        met = zip(seen.others, seen.variants, strict=True)
+        for s, pair in enumerate(met):
+            new += mixture.add_vertices(_NOBODY, s, np.concatenate(pair))
+        n_found = 0
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
             is_over = prices.sum() + worth >= self._bound
-            columns = products(node.look(prices), prices, self._p_su, _WORTH_IT)
+            seen = node.look(prices, is_brief=n_found == _AT_ONCE)
+            found = by_star(seen, prices, self._p_su, _WORTH_IT)
             worth = max(worth, float(node.worth.max()))
-            new += len(columns)
-            mixture.add_columns(columns)
-            self._add(master, columns)
-            if is_over and len(columns):
+            for star, columns in found.items():
+                if node.worth.max() < mixed.value:
+                    new += self._grouped(mixture, (node.low, star), columns, seen)
+                else:
+                    mixture.add_columns(columns)  # prices are still wild
+                    new += len(columns)
+                self._add(master, columns)
+            n_found += bool(found)
+            if is_over and found:
                 return new
         self._recentre(prices, worth)
         return new
+
+    def _grouped(self, mixture: Mixture, key: tuple[float, int], columns: Array, seen: Look) -> int:
+        """Add columns of one τ and s* to groups of similar masses, the best one with variants."""
+        kinds = self._kinds(columns)
+        new = 0
+        for kind in np.unique(kinds, axis=0):
+            own = columns[(kinds == kind).all(axis=1)]
+            group = (*key, kind.tobytes())
+            if not mixture.has_room(group):
+                mixture.add_columns(own)
+                new += len(own)
+                continue
+            for s in range(len(self._p_su)):
+                T = own[:, s]
+                if (kind == kinds[0]).all():
+                    more = seen.stars[s] if s == key[1] else seen.variants[s]
+                    alike = np.repeat(columns[:1], len(more), axis=0)
+                    alike[:, s] = more
+                    T = np.concatenate([T, more[(self._kinds(alike) == kind).all(axis=1)]])
+                new += mixture.add_vertices(group, s, np.unique(T, axis=0))
+        return new
+
+    def _kinds(self, columns: Array) -> NDArray[np.int8]:
+        """Whether the heavy cells are lowest, highest, or neither in their block."""
+        s, u = self._heavy
+        T, block = columns[:, s, u], columns[:, s]
+        least, most = block.min(axis=2), block.max(axis=2)
+        is_low, is_high = T - least <= _SAME * most, most - T <= _SAME * most
+        return np.where(is_high, 2, np.where(is_low, 0, 1)).astype(np.int8)
 
     def _towards(self, prices: Array) -> Array:
         return self._centre + self._step * (prices - self._centre)
@@ -219,7 +272,7 @@ class Relaxed:
     def _pooled(self, master: Master, optimum: Optimum, deadline: float) -> Optimum:
         """The best products of the vertices that are known already."""
         target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
-        seen = Look(np.zeros(0), self._pool, [])
+        seen = Look(np.zeros(0), self._pool, [], [])
         for _ in range(_POOLED if all(map(len, self._pool)) else 0):
             prices = self._prices(master, optimum)
             new = products(seen, prices, self._p_su, target, many=True)
@@ -259,7 +312,7 @@ class Relaxed:
             return []
         prices, target = self._centre, _CLOSE * value
         taus = sorted(node.low for node in self._nodes)
-        bounds = _Halves(self._blocks, self._factor, prices, target)
+        bounds = Halves(self._blocks, self._factor, prices, target)
         for low, high in itertools.pairwise(taus):
             bounds.push(low, high)
         found: list[tuple[Range, Array]] = []
@@ -275,34 +328,15 @@ class Relaxed:
         return found
 
 
-class _Halves:
-    """Ranges of τ with what columns are worth there at most, the worst first."""
-
-    def __init__(
-        self, blocks: Sequence[Block], factor: float, prices: Array, target: float
-    ) -> None:
-        self._blocks, self._factor, self._prices, self._target = blocks, factor, prices, target
-        self._heap: list[tuple[float, float, float, list[float]]] = []
-
-    @property
-    def worst(self) -> float:
-        return -self._heap[0][0]
-
-    def push(self, low: float, high: float, aims: Sequence[float] = ()) -> None:
-        one = Range(self._blocks, self._factor, low, high)
-        one.aims = np.array(aims)
-        worth = one.bounds(self._prices, self._target)
-        if worth.max() > self._target:
-            worth = one.proven(self._prices, worth, self._target)
-        heapq.heappush(self._heap, (-float(worth.max()), low, high, one.aims.tolist()))
-
-    def halved(self) -> tuple[float, float, float]:
-        """Halve the worst range; its ends and its middle."""
-        _, low, high, aims = heapq.heappop(self._heap)
-        middle = float(np.sqrt(low * high))
-        self.push(low, middle, aims)
-        self.push(middle, high, aims)
-        return low, middle, high
+def _turns(blocks: Sequence[Block], factor: float) -> Array:
+    """Where single cells with most of m change their pattern: many columns have these τ's."""
+    taus = [
+        tau
+        for block in blocks
+        for m in block.m[(block.m > _MOST) & (block.c > 0)]
+        for tau in (factor * m / (block.c + m), (block.c + m) / (factor * m))
+    ]
+    return np.array([tau for tau in taus if 1 < tau < factor])
 
 
 def _flat(block: Block) -> Array:

@@ -22,6 +22,8 @@ _CLOSED, _CLOSED_SHARE = 1e-9, 1e-7  # nats, and of a column's gain: a gap that 
 _FINEST = 1e-13  # nats that rounding leaves
 _AT_ONCE = 200  # columns added together
 _MOST_CELLS = 49  # beyond, exact pricing closes the gap too slowly
+_MOST_QUICK = 30  # beyond, the search for large tables goes ahead of exact pricing
+_AHEAD, _AHEAD_SHARE = 10.0, 0.3  # seconds that it may take, and of the time
 MOST_LISTED = 5e7  # numbers in the lists of vertices
 
 
@@ -62,19 +64,24 @@ def best_columns(
         master.add(seeds)
     told = progress or untold
     is_listed = Listed.size(blocks, factor, distinct=distinct) <= MOST_LISTED
-    if p_su.size > _MOST_CELLS or not is_listed:
+    is_large = p_su.size > _MOST_CELLS or not is_listed
+    bound = np.inf
+    if is_large or p_su.size > _MOST_QUICK:
         search = Relaxed(p_su, blocks, factor, distinct=distinct)
-        optimum, bound = search.solved(master, deadline, told)
-    else:
-        optimum, bound = _closed(master, Listed(blocks, factor, distinct=distinct), deadline, told)
+        now = time.monotonic()
+        until = deadline if is_large else now + min(_AHEAD, _AHEAD_SHARE * (deadline - now))
+        optimum, bound = search.solved(master, until, told)
+    if not is_large:
+        pricing = Listed(blocks, factor, distinct=distinct)
+        optimum, bound = _closed(master, pricing, deadline, told, bound)
     return Solution(master.protocol(optimum), optimum.value, bound)
 
 
 def _closed(
-    master: Master, pricing: Listed, deadline: float, progress: Progress
+    master: Master, pricing: Listed, deadline: float, progress: Progress, bound: float
 ) -> tuple[Optimum, float]:
-    """Exact pricing until nothing is left to add."""
-    optimum, bound = master.solved(), np.inf
+    """Exact pricing until nothing is left to add, from a bound that is known already."""
+    optimum = master.solved()
     closed = float(np.clip(_CLOSED_SHARE * master.unit, _FINEST, _CLOSED))
     try:
         while True:
