@@ -255,6 +255,17 @@ def test_records_that_cannot_be_released_are_refused(tmp_path) -> None:
     assert "at least 16 bytes" in released(tmp_path, **keyed | {"ids": [1, 2, 3]}, key="00")[0]
 
 
+def test_a_protocol_that_does_not_read_s_needs_no_s(tmp_path) -> None:
+    table = rldp.Table([[30, 10], [8, 41]])
+    p = rldp.design(rldp.ChiSquareSet(table), 1.0, "optimal", hidden=True, time_limit=1).public()
+    key, ids = bytes(range(16)), [1, 2, 3]
+    records = [{"U": "0"}, {"U": "1", "S": "anything"}, {"S": "0"}]
+    found = released(tmp_path, file=text_of(p, tmp_path), records=records, ids=ids, key=key.hex())
+    rows = [{"U": "0", "id": 1}, {"U": "1", "id": 2}]
+    assert found[:2] == [row["y"] for row in p.release(rows, record_id="id", key=key)]
+    assert found[2].startswith('RecordError: Expected a value in column "U"')
+
+
 def hashed(document: dict[str, Any]) -> str:
     """A file with the hash that fits, whatever it says."""
     document = {key: value for key, value in document.items() if key != "hash"}

@@ -15,6 +15,7 @@ from rldp.uncertainty import KnownDistribution, UncertaintySet
 
 Array = NDArray[np.float64]
 
+_QUICK_CELLS = 16  # up to which PolyOpt takes no time to speak of
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
@@ -62,10 +63,10 @@ def optimal_columns(
         if private.is_joint or hidden:
             search.begin()
         if not hidden:
-            within = time.monotonic() + (part if private.is_joint else more)
-            polyopt = best_columns(
-                p_su, p_min, epsilon, distinct=True, deadline=min(deadline, within)
-            )
+            within = min(deadline, time.monotonic() + (part if private.is_joint else more))
+            if p_su.size <= _QUICK_CELLS:
+                within = np.inf
+            polyopt = best_columns(p_su, p_min, epsilon, distinct=True, deadline=within)
             search.add(np.moveaxis(polyopt.Q, 2, 0))
         if seeds is not None:
             search.add(seeds)
