@@ -115,12 +115,13 @@ class PrivateColumns:
         for i, c in enumerate(objectives):
             if time.monotonic() > deadline:
                 break
-            found = self._cuts.best(c.ravel(), (self._first, self._second))
+            found = self.cuts.best(c.ravel())
             columns[i], is_good[i] = found.reshape(c.shape), True
         return columns[is_good], is_good
 
     @cached_property
-    def _cuts(self) -> Cuts:
+    def cuts(self) -> Cuts:
+        """The cone from outside."""
         return Cuts(self._F, self._variable, self.weights, self._factor)
 
     def _solved(self, objectives: Array, needed: Flags, deadline: float) -> tuple[Array, Flags]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from rldp.optimal.branching import Branching
 from rldp.optimal.columns import PrivateColumns
 from rldp.optimise.master import Optimum
 from rldp.polyopt.columns import Master, Progress
@@ -26,6 +27,8 @@ _BETTER = 1e-3  # of its gain that a step must bring to be followed by another
 _AT_ONCE = 8  # new starts in a round
 _ROUNDS = 60  # of improving the columns in use, at most
 _PATIENCE = 6  # rounds of new starts that may bring nothing, beyond those that led to the last gain
+_RECENT = 60  # columns whose worst conditionals begin a proof
+_CLOSED = 1e-4  # of the bound: a gap that counts as none
 _NOTHING, _LITTLE = 1e-10, 1e-5  # of the bound: gains that do not count, and that end a search
 
 
@@ -56,17 +59,48 @@ class Search:
         self.master.add(columns)
         self.optimum = self.master.solved()
 
-    def go_on(self) -> None:
+    def go_on(self, patience: int = _PATIENCE) -> None:
         """Look in new places until that brings nothing more."""
         self._settle()
         rounds = useful = 0
-        while rounds < 2 * useful + _PATIENCE and not self.is_over:
+        while rounds < 2 * useful + patience and not self.is_over:
             before, rounds = self.optimum.value, rounds + 1
             self._look(self._new_starts(), _STEPS)
             if self.optimum.value > before + _NOTHING * self.bound:
                 self._settle()
             if self.optimum.value > before + _LITTLE * self.bound:
                 useful = rounds
+
+    def prove(self) -> None:
+        """Bound what any private column can gain, and follow those that gain something."""
+        n = self.private.weights.size
+        recent = np.concatenate([self.in_use, self.master.columns[-_RECENT:]])
+        branching = Branching(self.private.cuts, self.private.weights, recent.reshape(-1, n))
+        closed, is_new = _CLOSED * self.bound, True
+        while is_new and not self.is_over:
+            value, prices, is_new = self.optimum.value, self.master.prices(self.optimum), False
+
+            def is_enough(gain: float, T: Array, value: float = value) -> bool:
+                nonlocal is_new
+                self.bound = min(self.bound, value + gain)
+                self.progress(self.optimum.value, self.bound)
+                is_new = self._gains_from(T.reshape(-1, *self.private.weights.shape), closed)
+                return is_new
+
+            found = branching.bounded(prices, closed, self.deadline, is_enough)
+            self.bound = min(self.bound, value + found.bound)
+            if is_new:
+                self._settle()
+        self.progress(self.optimum.value, self.bound)
+
+    def _gains_from(self, T: Array, least: float) -> bool:
+        """Whether columns, once pulled in, gain this much; those that do are followed."""
+        T = self.private.pulled_in(T)
+        gains = self._gains(T, self.master.prices(self.optimum))
+        is_good = gains > least
+        if is_good.any():
+            self._look(T[is_good], _STEPS)
+        return bool(is_good.any())
 
     @property
     def is_over(self) -> bool:
@@ -95,7 +129,7 @@ class Search:
             tangents = self.private.weights * (np.log(np.maximum(T, _LEAST)) + 1) - prices
             T, is_found = self.private.best(tangents, T, self.deadline)
             T, reached = self.private.pulled_in(T), reached[is_found]
-            gains = -(entr(T) * self.private.weights + prices * T).sum(axis=(1, 2))
+            gains = self._gains(T, prices)
             self.master.add(T[gains > _NOTHING * self.bound])
             is_rising = gains > reached + _BETTER * np.abs(gains)
             T, reached = T[is_rising], gains[is_rising]
@@ -103,6 +137,9 @@ class Search:
                 break
         self.optimum = self.master.solved()
         self.progress(self.optimum.value, self.bound)
+
+    def _gains(self, T: Array, prices: Array) -> Array:
+        return np.asarray(-(entr(T) * self.private.weights + prices * T).sum(axis=(1, 2)))
 
     def _new_starts(self) -> Array:
         """Columns with one entry for every s, mixtures of such with those in use, and chance."""

@@ -15,6 +15,7 @@ from rldp.uncertainty import KnownDistribution, UncertaintySet
 
 Array = NDArray[np.float64]
 
+_MOST_PROVED = 12  # cells up to which the optimum is proved
 _QUICK_CELLS = 16  # up to which PolyOpt takes no time to speak of
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
@@ -70,8 +71,11 @@ def optimal_columns(
             search.add(np.moveaxis(polyopt.Q, 2, 0))
         if seeds is not None:
             search.add(seeds)
-        if p_su.size <= _MOST_CELLS:
+        if private.weights.size <= _MOST_PROVED:
+            search.go_on(patience=2)
+            search.prove()
+        elif p_su.size <= _MOST_CELLS:
             search.go_on()
     except KeyboardInterrupt:
         pass  # the best so far is what was asked for
-    return Solution(master.protocol(search.optimum), search.optimum.value, bound)
+    return Solution(master.protocol(search.optimum), search.optimum.value, search.bound)

@@ -24,19 +24,21 @@ class Optimum(NamedTuple):
 class Programme:
     """A maximisation over non-negative columns that grows and is solved again from where it was."""
 
-    def __init__(self, row_values: Array) -> None:
-        """Take what the rows must be equal to."""
+    def __init__(self, row_values: Array, *, grows_by_rows: bool = False) -> None:
+        """Take what the rows must be equal to, and whether rows rather than columns are added."""
         import highspy
 
         self._infinity = highspy.kHighsInf
         self._refused = highspy.HighsStatus.kError
         self._optimal = highspy.HighsModelStatus.kOptimal
+        self._impossible = highspy.HighsModelStatus.kInfeasible
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy has few types
         self._solver.silent()
         for name, value in (
             ("presolve", "off"),
             ("solver", "simplex"),
-            ("simplex_strategy", 4),  # primal: new columns leave the old point feasible
+            # primal, as new columns leave the old point feasible; dual, as new rows do its prices
+            ("simplex_strategy", 1 if grows_by_rows else 4),
             ("threads", 1),
             ("primal_feasibility_tolerance", _FINEST),
             ("dual_feasibility_tolerance", _FINEST),
@@ -76,10 +78,22 @@ class Programme:
         """Let a column's weight be negative too."""
         self._solver.changeColBounds(column, -self._infinity, self._infinity)
 
+    def set_limits(self, low: Array, high: Array) -> None:
+        """Replace the least and the largest weight of every column."""
+        columns = np.arange(low.size, dtype=np.int32)
+        self._solver.changeColsBounds(low.size, columns, low, high)
+
     def close(self, columns: Indices) -> None:
         """Forbid columns."""
         for column in columns:
             self._solver.changeColBounds(int(column), 0.0, 0.0)
+
+    def solved_if_possible(self) -> Optimum | None:
+        """The optimum, or None where no weights satisfy all rows."""
+        self._solver.run()
+        if self._solver.getModelStatus() == self._impossible:
+            return None
+        return self.solved()
 
     def solved(self) -> Optimum:
         """The optimum over the columns so far."""
