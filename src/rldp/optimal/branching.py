@@ -22,7 +22,7 @@ from rldp.optimal.cuts import Cuts
 Array = NDArray[np.float64]
 
 _AT_ONCE = 16  # boxes split together
-_CUT_FROM = 1e-3  # of a column's size: an inequality that is broken by less is not added
+_CUT_FROM, _FINE_CUT = 1e-3, 1e-7  # of a column's size: what is broken by less is not added
 _EDGE = 0.1  # of a side that a split keeps away from its ends
 _ROUNDING = 1e-9  # nats, beyond what the solver's tolerances can cost
 
@@ -90,14 +90,17 @@ class Branching:
 
     def _split(self, box: _Box) -> list[tuple[Array, Array]]:
         """Two halves at the entry where the chord is furthest from the gain."""
-        slope, low_gain = _chords(box.low, box.high)
-        excess = self._p * (low_gain + slope * (box.T - box.low) + entr(box.T))
-        x = int(excess.argmax())
+        x = int(self._above(box).argmax())
         side = box.high[x] - box.low[x]
         at = np.clip(box.T[x], box.low[x] + _EDGE * side, box.high[x] - _EDGE * side)
         below, above = box.high.copy(), box.low.copy()
         below[x] = above[x] = at
         return [(box.low, below), (above, box.high)]
+
+    def _above(self, box: _Box) -> Array:
+        """How far the chord of every entry lies above its gain."""
+        slope, low_gain = _chords(box.low, box.high)
+        return self._p * (low_gain + slope * (box.T - box.low) + entr(box.T))
 
     def _solved(
         self, prices: Array, sides: list[tuple[Array, Array]], most: float, closed: float
@@ -107,7 +110,10 @@ class Branching:
         boxes = [box for box in boxes if box.bound > closed]
         if not boxes:
             return boxes
-        is_cut = self._cuts.cut(np.array([box.T for box in boxes]), _CUT_FROM)
+        # inequalities help where chords are not what makes the bound large
+        is_split = np.array([self._above(box).sum() > box.bound / 2 for box in boxes])
+        least = np.where(is_split, _CUT_FROM, _FINE_CUT)
+        is_cut = self._cuts.cut(np.array([box.T for box in boxes]), least)
         again = [
             self._box(prices, box.low, box.high, box.bound) if new else box
             for box, new in zip(boxes, is_cut, strict=True)
@@ -116,7 +122,10 @@ class Branching:
 
     def _box(self, prices: Array, low: Array, high: Array, most: float) -> _Box | None:
         slope, low_gain = _chords(low, high)
-        found = self._cuts.maximum_within(self._p * slope - prices, low, high)
+        try:
+            found = self._cuts.maximum_within(self._p * slope - prices, low, high)
+        except ArithmeticError:  # the solver gave up: the box keeps the bound that it had
+            return _Box(low, high, most, (low + high) / 2)
         if found is None:
             return None
         value = found.value + float(self._p @ (low_gain - slope * low))

@@ -52,14 +52,14 @@ class Cuts:
         self._programme.set_limits(low, high)
         return self._programme.solved_if_possible()
 
-    def cut(self, columns: Array, least: float) -> NDArray[np.bool_]:
+    def cut(self, columns: Array, least: Array | float) -> NDArray[np.bool_]:
         """Add what columns, shape (n, variables), break by more than this part of their size."""
         T = columns[:, self._variable]
         s_1, s_2 = (np.tile(s, len(T)) for s in (self._first, self._second))
         T_1, T_2 = (T[:, s].reshape(s_1.size, -1) for s in (self._first, self._second))
         R_1, R_2 = self._F.worst_conditionals(T_1, s_1, T_2, s_2, self._factor)
         excess = (R_1 * T_1).sum(axis=1) - self._factor * (R_2 * T_2).sum(axis=1)
-        broken = excess > least * np.repeat(columns.max(axis=1), self._first.size)
+        broken = excess > np.repeat(least * columns.max(axis=1), self._first.size)
         for i in np.flatnonzero(broken):
             row = np.zeros(columns.shape[1])
             np.add.at(row, self._variable[s_1[i]], R_1[i])

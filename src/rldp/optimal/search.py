@@ -113,12 +113,16 @@ class Search:
         """The columns of the mixture, with Σ P̂ T = 1."""
         return self.master.columns[self.optimum.weights > 1e-9]
 
-    def _settle(self) -> None:
-        """Improve the columns in use until that brings nothing more."""
+    def polish(self) -> None:
+        """Improve the columns in use to the last digit."""
+        self._settle(_NOTHING)
+
+    def _settle(self, least: float = _LITTLE / 10) -> None:
+        """Improve the columns in use until a round brings less than this part of the bound."""
         for _ in range(_ROUNDS):
             before = self.optimum.value
             self._look(self.in_use, 1)
-            if self.optimum.value < before + _NOTHING * self.bound or self.is_over:
+            if self.optimum.value < before + least * self.bound or self.is_over:
                 break
 
     def _look(self, T: Array, steps: int, prices: Array | None = None) -> None:

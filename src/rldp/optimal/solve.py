@@ -72,10 +72,11 @@ def optimal_columns(
         if seeds is not None:
             search.add(seeds)
         if private.weights.size <= _MOST_PROVED:
-            search.go_on(patience=2)
+            search.go_on(patience=1)
             search.prove()
         elif p_su.size <= _MOST_CELLS:
             search.go_on()
+        search.polish()
     except KeyboardInterrupt:
         pass  # the best so far is what was asked for
     return Solution(master.protocol(search.optimum), search.optimum.value, search.bound)
