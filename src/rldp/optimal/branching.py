@@ -57,16 +57,16 @@ class Branching:
         prices: Array,
         closed: float,
         deadline: float,
-        is_enough: Callable[[float, Array], bool],
+        reached: Callable[[float, Array], float],
     ) -> Bounded:
-        """The largest gain at these prices, to within `closed` if time allows.
+        """A bound on what any private column gains, to within `closed` if time allows.
 
         Args:
             prices: α of every cell.
             closed: nats at which to stop.
             deadline: time.monotonic() at which to stop.
-            is_enough: told the bound so far and the columns that lead towards it, shape (n, cells),
-                and answers whether to stop.
+            reached: told the bound so far and the columns that lead towards it, shape (n, cells),
+                and answers what a private column is known to gain: no less can be proved.
         """
         order, heap = count(), list[tuple[float, int, _Box]]()
         prices = prices.ravel()
@@ -76,17 +76,15 @@ class Branching:
                 heapq.heappush(heap, (-box.bound, next(order), box))
 
         push(self._solved(prices, [(np.zeros(self._p.size), self._high)], np.inf, closed))
-        n_boxes = 1
-        while heap and -heap[0][0] > closed and time.monotonic() < deadline:
+        n_boxes, target = 1, closed
+        while heap and -heap[0][0] > target and time.monotonic() < deadline:
             largest = -heap[0][0]
             taken = [heapq.heappop(heap)[2] for _ in range(min(_AT_ONCE, len(heap)))]
-            if is_enough(largest, np.array([box.T for box in taken])):
-                push(taken)
-                break
+            target = max(target, closed + reached(largest, np.array([box.T for box in taken])))
             halves = [half for box in taken for half in self._split(box)]
-            push(self._solved(prices, halves, largest, closed))
+            push(self._solved(prices, halves, largest, target))
             n_boxes += len(halves)
-        return Bounded(max([closed, *(-key for key, _, _ in heap)]) + _ROUNDING, n_boxes)
+        return Bounded(max([target, *(-key for key, _, _ in heap)]) + _ROUNDING, n_boxes)
 
     def _split(self, box: _Box) -> list[tuple[Array, Array]]:
         """Two halves at the entry where the chord is furthest from the gain."""

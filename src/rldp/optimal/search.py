@@ -27,6 +27,7 @@ _BETTER = 1e-3  # of its gain that a step must bring to be followed by another
 _AT_ONCE = 8  # new starts in a round
 _ROUNDS = 60  # of improving the columns in use, at most
 _PATIENCE = 6  # rounds of new starts that may bring nothing, beyond those that led to the last gain
+_MOST_ROUNDS = 10_000
 _RECENT = 60  # columns whose worst conditionals begin a proof
 _CLOSED = 1e-4  # of the bound: a gap that counts as none
 _NOTHING, _LITTLE = 1e-10, 1e-5  # of the bound: gains that do not count, and that end a search
@@ -59,11 +60,11 @@ class Search:
         self.master.add(columns)
         self.optimum = self.master.solved()
 
-    def go_on(self, patience: int = _PATIENCE) -> None:
-        """Look in new places until that brings nothing more."""
+    def go_on(self, most: int = _MOST_ROUNDS) -> None:
+        """Look in new places until that brings nothing more, for so many rounds at most."""
         self._settle()
         rounds = useful = 0
-        while rounds < 2 * useful + patience and not self.is_over:
+        while rounds < min(most, 2 * useful + _PATIENCE) and not self.is_over:
             before, rounds = self.optimum.value, rounds + 1
             self._look(self._new_starts(), _STEPS)
             if self.optimum.value > before + _NOTHING * self.bound:
@@ -76,31 +77,32 @@ class Search:
         n = self.private.weights.size
         recent = np.concatenate([self.in_use, self.master.columns[-_RECENT:]])
         branching = Branching(self.private.cuts, self.private.weights, recent.reshape(-1, n))
-        closed, is_new = _CLOSED * self.bound, True
-        while is_new and not self.is_over:
-            value, prices, is_new = self.optimum.value, self.master.prices(self.optimum), False
+        closed = _CLOSED * self.bound
+        while not self.is_over:
+            value, prices = self.optimum.value, self.master.prices(self.optimum)
+            best = 0.0
 
-            def is_enough(gain: float, T: Array, value: float = value) -> bool:
-                nonlocal is_new
-                self.bound = min(self.bound, value + gain)
+            def reached(gain: float, T: Array) -> float:
+                nonlocal best
+                self.bound = min(self.bound, value + gain)  # noqa: B023  # called within the round
+                best = max(best, self._follow(T, prices, closed))  # noqa: B023
                 self.progress(self.optimum.value, self.bound)
-                is_new = self._gains_from(T.reshape(-1, *self.private.weights.shape), closed)
-                return is_new
+                return best
 
-            found = branching.bounded(prices, closed, self.deadline, is_enough)
+            found = branching.bounded(prices, closed, self.deadline, reached)
             self.bound = min(self.bound, value + found.bound)
-            if is_new:
-                self._settle()
+            if best <= closed:
+                break
+            self.optimum = self.master.solved()
+            self._settle()
         self.progress(self.optimum.value, self.bound)
 
-    def _gains_from(self, T: Array, least: float) -> bool:
-        """Whether columns, once pulled in, gain this much; those that do are followed."""
-        T = self.private.pulled_in(T)
-        gains = self._gains(T, self.master.prices(self.optimum))
+    def _follow(self, T: Array, prices: Array, least: float) -> float:
+        """The most that columns gain once they are pulled in and followed to a peak."""
+        T = self.private.pulled_in(T.reshape(-1, *self.private.weights.shape))
+        gains = self._gains(T, prices)
         is_good = gains > least
-        if is_good.any():
-            self._look(T[is_good], _STEPS)
-        return bool(is_good.any())
+        return self._climb(T[is_good], _STEPS, prices) if is_good.any() else 0.0
 
     @property
     def is_over(self) -> bool:
@@ -126,21 +128,26 @@ class Search:
                 break
 
     def _look(self, T: Array, steps: int, prices: Array | None = None) -> None:
-        """Follow tangents from these columns, and mix in all that gains on the way."""
-        prices = self.master.prices(self.optimum) if prices is None else prices
-        reached = np.full(len(T), -np.inf)
+        """Mix in all that gains on the way from these columns along tangents."""
+        self._climb(T, steps, self.master.prices(self.optimum) if prices is None else prices)
+        self.optimum = self.master.solved()
+        self.progress(self.optimum.value, self.bound)
+
+    def _climb(self, T: Array, steps: int, prices: Array) -> float:
+        """Follow tangents from these columns, add all that gains, and tell the largest gain."""
+        reached, best = np.full(len(T), -np.inf), 0.0
         for _ in range(steps):
             tangents = self.private.weights * (np.log(np.maximum(T, _LEAST)) + 1) - prices
             T, is_found = self.private.best(tangents, T, self.deadline)
             T, reached = self.private.pulled_in(T), reached[is_found]
             gains = self._gains(T, prices)
+            best = max(best, gains.max(initial=0.0))
             self.master.add(T[gains > _NOTHING * self.bound])
             is_rising = gains > reached + _BETTER * np.abs(gains)
             T, reached = T[is_rising], gains[is_rising]
             if not len(T) or time.monotonic() > self.deadline:
                 break
-        self.optimum = self.master.solved()
-        self.progress(self.optimum.value, self.bound)
+        return best
 
     def _gains(self, T: Array, prices: Array) -> Array:
         return np.asarray(-(entr(T) * self.private.weights + prices * T).sum(axis=(1, 2)))

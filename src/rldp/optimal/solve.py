@@ -72,7 +72,7 @@ def optimal_columns(
         if seeds is not None:
             search.add(seeds)
         if private.weights.size <= _MOST_PROVED:
-            search.go_on(patience=1)
+            search.go_on(most=4)
             search.prove()
         elif p_su.size <= _MOST_CELLS:
             search.go_on()

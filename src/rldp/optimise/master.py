@@ -93,11 +93,14 @@ class Programme:
         self._solver.run()
         if self._solver.getModelStatus() == self._impossible:
             return None
-        return self.solved()
+        return self._answer()
 
     def solved(self) -> Optimum:
         """The optimum over the columns so far."""
         self._solver.run()
+        return self._answer()
+
+    def _answer(self) -> Optimum:
         if self._solver.getModelStatus() != self._optimal:
             # a basis that lost its accuracy: once more from the beginning
             self._solver.clearSolver()
