@@ -44,9 +44,8 @@ def maximise(
 
     `objective(problem, x_1, ..., x_d)` gets the numbers of the problems, shape (boxes, 1, ..., 1),
     and for each variable an array of shape (boxes, 1, .., points_i, .., 1), and returns the values
-    on their product grid. `points` are the numbers of points of the first grid, which has one box for
-    each problem, `zoom` those of each later one along every axis; the `peaks` highest local maxima
-    are followed until boxes are `rtol` of the first.
+    on their product grid. The first grid has one box for each problem; the `peaks` highest local
+    maxima are zoomed into until boxes are `rtol` of the first, or hopeless.
 
     Args:
         objective: what to maximise.
