@@ -40,6 +40,7 @@ OURS = tuple(
 EPSILONS = tuple(round(0.2 * i, 1) for i in range(1, 41))
 COARSE = (0.2, 0.4, 0.6, 1.0, 1.4, 2.0, 3.0, 4.0, 6.0, 8.0)
 FEW = (0.2, 0.6, 1.0, 2.0, 4.0)
+FEWER = (0.4, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,11 @@ class Budget(NamedTuple):
 
 _BUDGETS = (
     Budget(10, 16, COARSE, 2.0),
-    Budget(15, 10, COARSE, 2.0),
-    Budget(25, 3, COARSE, 2.0),
-    Budget(100, 2, FEW, 0.5),
-    Budget(np.inf, 1, FEW, 3.0),
+    Budget(15, 8, COARSE, 2.0),
+    Budget(25, 2, FEW, 2.0),
+    Budget(100, 2, FEWER, 0.5),
+    Budget(np.inf, 1, FEWER, 3.0),
 )
-BRIEF = Budget(25, 2, FEW, 2.0)  # where tables of one size come in several kinds
 _PATIENCE = 10.0  # where searches are sure to end much sooner
 _MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds and the optimum are shown
 _MOST_SYNTHETIC = 100  # cells of random tables where PolyOpt is tried
@@ -242,13 +242,13 @@ def best_closed(
     return Line(BEST_CLOSED, bounds, tuple(forms))
 
 
-def ours(source: Source, scale: Scale, *, budget: Budget | None = None) -> list[Line]:
+def ours(source: Source, scale: Scale) -> list[Line]:
     """What goes beyond the paper beside its best, every curve over the same tables."""
     cells = source.n_s * source.n_u
-    budget = budget or next(budget for budget in _BUDGETS if cells <= budget.most_cells)
+    budget = next(budget for budget in _BUDGETS if cells <= budget.most_cells)
     draws = seeds(1) if isinstance(source, Adult) else scale.few(budget.draws)
     is_small = cells <= _MOST_EXACT[type(source)]
-    grid, few = (scale.nearest(epsilons) for epsilons in (budget.epsilons, FEW))
+    grid, few = (scale.nearest(epsilons) for epsilons in (budget.epsilons, FEWER))
 
     def slow(
         protocol: str, bounds: str, epsilons: tuple[float, ...], patience: float
@@ -284,5 +284,5 @@ def _at_once(protocol: str, bounds: str, source: Source) -> tuple[int, int]:
     """Tables and ε that make a piece of some seconds."""
     cells = source.n_s * source.n_u
     if protocol in ("polyopt", CEILING, OPTIMAL) or bounds == EXACT:
-        return (2, 64) if cells <= 10 else (1, 5) if cells <= 25 else (1, 1)
+        return (2, 64) if cells <= 10 else (1, 3) if cells <= 25 else (1, 1)
     return (25, 64) if cells <= 100 else (5, 64)

@@ -12,13 +12,14 @@ from typing import Any
 
 from rldp.errors import FileError, ParameterError
 from rldp.experiments import claims, pages
-from rldp.experiments.curves import AS_PRINTED, FULL, QUICK, VERSIONS, Row
+from rldp.experiments.curves import AS_PRINTED, BEYOND, FULL, QUICK, VERSIONS, Row
 from rldp.experiments.figure import Figure
 from rldp.experiments.figures import FIGURES
 from rldp.experiments.store import LOKY, Progress, Store, finish
 from rldp.files import write_text
 
 _WORK = "work"  # folder of finished tasks
+_TITLES = {AS_PRINTED: "as printed", BEYOND: "beyond"}
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,12 @@ def reproduce(
     folder = Path(folder)
     store = Store(folder / _WORK)
     files: list[Path] = []
+    computed = 0
+    for version in versions:
+        tasks = [task for figure in chosen for task in figure.tasks(version, scale, only)]
+        told = progress(_TITLES[version]) if progress is not None else None
+        computed += finish(tasks, store, jobs=jobs, backend=backend, progress=told)
     wanted = [(figure, version) for figure in chosen for version in versions]
-    tasks = [task for figure, version in wanted for task in figure.tasks(version, scale, only)]
-    told = progress("computing") if progress is not None else None
-    computed = finish(tasks, store, jobs=jobs, backend=backend, progress=told)
     for figure, version in wanted:
         if not figure.tasks(version, scale, only):
             continue

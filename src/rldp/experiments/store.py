@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rldp.errors import FileError, MissingExtraError, ParameterError
 from rldp.experiments.task import Outcome, Task, joined, outcome
 from rldp.files import read_document, write_document
-
-if TYPE_CHECKING:
-    from joblib import Parallel
 
 LOKY, DASK, SPARK = "loky", "dask", "spark"
 BACKENDS = (LOKY, DASK, SPARK)
@@ -98,35 +95,34 @@ def _outcomes(parts: Sequence[Task], jobs: int, backend: str) -> Iterator[tuple[
     if jobs == 1 and backend == LOKY:
         yield from map(_named_outcome, parts)
         return
-    run, delayed = _parallel(jobs, backend)
+    try:
+        from joblib import Parallel, delayed, parallel_config
+    except ImportError:
+        raise MissingExtraError("joblib is needed: pip install 'rldp[figures]'.") from None
+    calls = [delayed(_named_outcome)(part) for part in parts]
     if backend == LOKY:
-        yield from run(delayed(_named_outcome)(part) for part in parts)
+        run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        yield from run(calls)
         return
-    for i in range(0, len(parts), _AT_ONCE):
-        yield from run(delayed(_named_outcome)(part) for part in parts[i : i + _AT_ONCE])
+    with _named_backend(backend, parallel_config):
+        for i in range(0, len(calls), _AT_ONCE):
+            yield from Parallel(n_jobs=-1)(calls[i : i + _AT_ONCE])
 
 
 def _named_outcome(part: Task) -> tuple[Task, Outcome]:
     return part, outcome(part)
 
 
-def _parallel(jobs: int, backend: str) -> tuple[Parallel, Callable[..., Callable[..., object]]]:
+def _named_backend(backend: str, config: Callable[..., Any]) -> Any:
+    """The cluster that joblib knows under this name, or what to do to have one."""
     try:
-        from joblib import Parallel, delayed
-
         if backend == SPARK:
             from joblibspark import register_spark
 
             register_spark()
+        return config(backend=backend)
     except ImportError as error:
-        extra = "joblibspark" if backend == SPARK else "'rldp[figures]'"
-        raise MissingExtraError(f"{error.name} is needed: pip install {extra}.") from None
-    if backend == LOKY:
-        return Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1), delayed
-    try:
-        return Parallel(n_jobs=-1 if backend == DASK else jobs, backend=backend), delayed
-    except (ImportError, ValueError) as error:
-        raise ParameterError(
-            f"The backend {backend!r} cannot be used: {error} "
-            f"Start a dask.distributed.Client, or a Spark session, first."
-        ) from None
+        package = "joblibspark" if backend == SPARK else "'rldp[dask]'"
+        raise MissingExtraError(f"{error.name} is needed: pip install {package}.") from None
+    except ValueError as error:
+        raise ParameterError(f"Expected a cluster for {backend}: {error}") from None

@@ -129,8 +129,15 @@ def judged(one: Claim, data: Data) -> Verdict:
 
 
 def forms(data: Data, table: str, panel: str, names: Sequence[str]) -> dict[str, Array]:
-    """The mean curves of some protocols in a panel."""
-    return {name: data.curve(table, panel=panel, protocol=name) for name in names}
+    """The mean curves of some protocols in a panel, at the ε that all of them have."""
+    points = {
+        name: {row["epsilon"]: row["mean"] for row in data.rows(table, panel=panel, protocol=name)}
+        for name in names
+    }
+    shared = sorted(set.intersection(*(set(curve) for curve in points.values())))
+    if not shared:
+        raise MissingRowsError(f"{table}: no ε at which all of {', '.join(names)} are known")
+    return {name: np.array([curve[e] for e in shared]) for name, curve in points.items()}
 
 
 def crossing(data: Data, table: str, panel: str) -> float:

@@ -64,9 +64,9 @@ def _(data: Data) -> Finding:
     "every ε.",
 )
 def _(data: Data) -> Finding:
-    kept = data.curve("opt", panel="3×3", protocol="polyopt")
-    srr = data.curve("opt", panel="3×3", protocol="srr")
-    is_sound = bool((np.diff(kept) > 0).all() and (kept >= srr).all())
+    kept = forms(data, "opt", "3×3", ("polyopt", "srr"))
+    rises = (np.diff(kept["polyopt"]) > 0).all()
+    is_sound = bool(rises and (kept["polyopt"] >= kept["srr"]).all())
     return Finding(
         not is_sound,
         "rises with ε throughout, and stays above SRR"

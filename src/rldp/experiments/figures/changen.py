@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rldp.experiments.curves import AS_PRINTED, BRIEF, CLOSED_FORMS, Panel, Scale, lines, ours
+from rldp.experiments.curves import AS_PRINTED, CLOSED_FORMS, Panel, Scale, lines, ours
 from rldp.experiments.figure import CurveFigure
 from rldp.experiments.sources import Jeffreys
 
@@ -14,7 +14,7 @@ def panels(version: str, scale: Scale) -> list[Panel]:
     sources = [Jeffreys(5, 5, n) for n in RECORDS]
     if version == AS_PRINTED:
         return [Panel(title(x.n), tuple(lines(x, CLOSED_FORMS, scale))) for x in sources]
-    return [Panel(title(x.n), tuple(ours(x, scale, budget=BRIEF))) for x in sources]
+    return [Panel(title(x.n), tuple(ours(x, scale))) for x in sources]
 
 
 def title(n: int) -> str:

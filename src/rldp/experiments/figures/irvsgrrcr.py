@@ -39,7 +39,11 @@ class ScatterFigure:
         ]
 
     def rows(
-        self, version: str, scale: Scale, finished: Finished, only: Collection[str] = ()
+        self,
+        version: str,
+        scale: Scale,
+        finished: Finished,
+        only: Collection[str] = (),  # noqa: ARG002  # every row needs both protocols
     ) -> list[Row]:
         """One row for each table."""
         ir, grr_cr = (finished(task) for task in self.tasks(version, scale))
