@@ -61,7 +61,7 @@ _OTHERS = {
     "PolyOpt 4×4": Style("PolyOpt 4×4", _BLACK, "-.", "h"),
 }
 _SPARSE = 12  # points up to which every one of them is marked
-_POINTS = 6  # and up to which they are not joined
+_POINTS = 5  # and up to which they are not joined
 _PANEL = (2.55, 2.0)  # inches
 _TEXT: dict[Any, Any] = {
     "font.size": 8.5,
@@ -120,7 +120,7 @@ def panels(
             list(ordered.values()),
             list(ordered),
             loc="outside lower center",
-            ncols=max(1, min(len(ordered), int(width / (0.75 + 0.062 * max(map(len, ordered)))))),
+            ncols=max(1, min(len(ordered), int(width / (0.6 + 0.062 * max(map(len, ordered)))))),
             frameon=False,
             handlelength=2.8,
         )
@@ -164,7 +164,7 @@ def _is_same(row: Row) -> bool:
 
 def _curves(rows: Sequence[Row]) -> Iterator[tuple[Style, list[Row]]]:
     names = dict.fromkeys((row["curve"], row["protocol"], row["bounds"]) for row in rows)
-    is_beyond = any(protocol == "best closed form" for _, protocol, _ in names)
+    is_beyond = any(protocol not in _PROTOCOLS for _, protocol, _ in names)
     for curve, protocol, bounds in names:
         if is_beyond:
             style = _BEYOND[protocol, bounds]
@@ -180,7 +180,9 @@ def _curve(ax: Axes, style: Style, points: Sequence[Row]) -> Any:
     errors = [2 * p["std_error"] for p in points]
     low = [a - b for a, b in zip(y, errors, strict=True)]
     high = [a + b for a, b in zip(y, errors, strict=True)]
-    if any(errors) and len(x) > _POINTS:
+    if points[0]["quantity"] == "seconds":
+        pass  # a band of times says nothing of time
+    elif any(errors) and len(x) > _POINTS:
         ax.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
     elif any(errors):
         ax.vlines(x, low, high, color=style.colour, linewidth=1.0, alpha=0.6)

@@ -21,6 +21,9 @@ from rldp.experiments.curves import CLOSED_FORMS, ROBUST_FORMS
 _NS = ("n = 100", "n = 1,000", "n = 10,000", "n = 100,000")
 _NEGLIGIBLE = 0.01  # of H(X)
 _QUOTED = 0.1  # the ε of the quoted losses
+_SEEDS = (
+    "The paper's tables are not known; ours are of the loss in mean utility over the same tables."
+)
 _LEVELS = ("α = 0.0001", "α = 0.001", "α = 0.01", "α = 0.1")
 
 
@@ -180,12 +183,12 @@ def _quoted_loss(data: Data, protocol: str, theirs: float) -> Finding:
     return Finding(abs(loss - theirs) <= 2 * error, ours)
 
 
-@claim("changealpha", "From α = 0.1 to 0.0001 GRR-CR loses 36 % on average at ε = 0.1.")
+@claim("changealpha", "From α = 0.1 to 0.0001 GRR-CR loses 36 % on average at ε = 0.1.", _SEEDS)
 def _(data: Data) -> Finding:
     return _quoted_loss(data, "grr-cr", 0.36)
 
 
-@claim("changealpha", "From α = 0.1 to 0.0001 UE-CR loses 47 % on average at ε = 0.1.")
+@claim("changealpha", "From α = 0.1 to 0.0001 UE-CR loses 47 % on average at ε = 0.1.", _SEEDS)
 def _(data: Data) -> Finding:
     return _quoted_loss(data, "ue-cr", 0.47)
 

@@ -292,7 +292,7 @@ def _(data: Data) -> Finding:
 @claim(
     "param",
     "For IR the average of ε₂/ε is close to 0.5 regardless of ε.",
-    "With the conditions as printed S is worth more to IR on most tables until ε is large.",
+    "It drifts with ε, and lies on one side of 0.5 for most of it.",
 )
 def _(data: Data) -> Finding:
     split = data.curve("param", panel="mean", protocol="ir", quantity="split")
