@@ -107,17 +107,12 @@ def _intro(
     judged += f"; {count[OPEN]} need figures that are not here." if count[OPEN] else "."
     said = [
         "Section 8 of Lopuhaä-Zwakenberg and Goseling, “The Privacy-Utility Tradeoff of Robust "
-        "Local "
-        "Differential Privacy”, computed anew. Every figure comes as the paper defines it, and "
-        "in a second "
-        "version that shows what is gained beyond it.",
+        "Local Differential Privacy”, computed anew. Every figure comes as the paper defines it, "
+        "and in a second version that shows what is gained beyond it.",
         f"Draw i has the seed {FIRST_SEED} + i of numpy's default generator: P* from Jeffreys' "
-        "prior, "
-        "Dirichlet(1/2, …, 1/2), then n records from P*. Bands are two standard errors. Each "
-        "picture has its "
-        "rows in a CSV file of the same name, with draws, seed, seconds for each design, and "
-        "versions. Times "
-        "are those of all designs behind a picture, on one core.",
+        "prior, Dirichlet(1/2, …, 1/2), then n records from P*. Bands are two standard errors. "
+        "Each picture has its rows in a CSV file of the same name, with draws, seed, seconds for "
+        "each design, and versions. Times are those of all designs behind a picture, on one core.",
         judged,
         f"Computed by {'; '.join(versions)}.",
     ]

@@ -60,8 +60,7 @@ def _(data: Data) -> Finding:
     "opt",
     "The optimisation of PolyOpt becomes more inaccurate at larger ε.",
     "It was an artefact of vertex enumeration in floating point. Column generation with exact "
-    "pricing closes the gap at "
-    "every ε.",
+    "pricing closes the gap at every ε.",
 )
 def _(data: Data) -> Finding:
     kept = forms(data, "opt", "3×3", ("polyopt", "srr"))
@@ -206,8 +205,7 @@ def _(data: Data) -> Finding:
     "In the high privacy regime the other algorithms offer significantly better utility than SRR "
     "(conclusion).",
     "With 1000 records on large tables F is so large that nothing is gained from it, as long as "
-    "the conditions are those "
-    "printed.",
+    "the conditions are those printed.",
 )
 def _(data: Data) -> Finding:
     behind, panels = [], data.panels(*_SYNTHETIC)
@@ -313,8 +311,8 @@ def _(data: Data) -> Finding:
 
 @claim(
     "param",
-    "Only when ε grows larger does UE-CR divide its budget among S and U, at an ε that depends "
-    "on P.",
+    "Only when ε grows larger does UE-CR divide its budget among S and U, at an ε that depends on "
+    "P.",
 )
 def _(data: Data) -> Finding:
     wanted = {"panel": "mean", "protocol": "ue-cr", "quantity": "kappa"}

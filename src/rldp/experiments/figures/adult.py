@@ -36,8 +36,8 @@ figure = CurveFigure(
     name="adult",
     title="Adult, 32,561 people",
     captions={
-        "paper": "I(X;Y) in nats on four pairs of columns, α = 0.05, conditions as printed, PolyOpt "
-        "where the paper has it. S and U are named as the sizes say.",
+        "paper": "I(X;Y) in nats on four pairs of columns, α = 0.05, conditions as printed, "
+        "PolyOpt where the paper has it. S and U are named as the sizes say.",
         "beyond": "The same as a share of H(X), beside what is gained. At 16×15 and 6×42, which "
         "vertex enumeration cannot reach, PolyOpt has what it finds within 6 seconds, at three ε.",
     },

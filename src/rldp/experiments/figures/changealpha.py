@@ -45,10 +45,10 @@ figure = CurveFigure(
     name="changealpha",
     title="The level of the χ² test, 5×5 tables",
     captions={
-        "paper": "Mean over 200 tables of 1000 records from Jeffreys' prior, conditions as printed. "
-        "The smaller α, the larger F.",
-        "beyond": "The same with sharp conditions on the first 50 tables, and PolyOpt for distinct "
-        "pairs on 2 tables at three ε, what it finds within 4 seconds.",
+        "paper": "Mean over 200 tables of 1000 records from Jeffreys' prior, conditions as "
+        "printed. The smaller α, the larger F.",
+        "beyond": "The same with sharp conditions on the first 50 tables, and PolyOpt for "
+        "distinct pairs on 2 tables at three ε, what it finds within 4 seconds.",
     },
     panels=panels,
 )

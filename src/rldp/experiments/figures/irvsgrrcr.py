@@ -22,9 +22,8 @@ class ScatterFigure:
     name = "IRvsGRRCR"
     title = "IR against GRR-CR on 5×5 tables"
     captions = {  # noqa: RUF012  # a constant
-        "paper": "I(X;Y)/H(X) of IR less that of GRR-CR at ε = 4, for 2000 tables of 1000 "
-        "records from "
-        "Jeffreys' prior, α = 0.05, conditions as printed.",
+        "paper": "I(X;Y)/H(X) of IR less that of GRR-CR at ε = 4, for 2000 tables of 1000 records "
+        "from Jeffreys' prior, α = 0.05, conditions as printed.",
         "beyond": "The same with sharp conditions.",
     }
 

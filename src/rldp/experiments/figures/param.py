@@ -35,8 +35,8 @@ figure = CurveFigure(
     name="param",
     title="Optimal parameters on 5×5 tables",
     captions={
-        "paper": "Two tables of 1000 records from Jeffreys' prior and the mean over 200, α = 0.05, "
-        "conditions as printed. ε₂ is what is spent on U; κ = λ = 1 tells nothing of S.",
+        "paper": "Two tables of 1000 records from Jeffreys' prior and the mean over 200, α = "
+        "0.05, conditions as printed. ε₂ is what is spent on U; κ = λ = 1 tells nothing of S.",
         "beyond": "The same with sharp conditions.",
     },
     panels=panels,

@@ -32,8 +32,8 @@ figure = CurveFigure(
     name="robustuti",
     title="Utility at P̂ less utility at P*, 5×5 tables",
     captions={
-        "paper": "Mean over 200 tables of (I at P̂ − I at P*) / H(X), conditions as printed. Below 0 "
-        "the truth is served better than the sample that the protocol was optimised for.",
+        "paper": "Mean over 200 tables of (I at P̂ − I at P*) / H(X), conditions as printed. "
+        "Below 0 the truth is served better than the sample that the protocol was optimised for.",
         "beyond": "The same with sharp conditions on the first 50 tables.",
     },
     panels=panels,
