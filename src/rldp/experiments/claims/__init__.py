@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rldp.experiments.claims import real, synthetic
+from rldp.experiments.claims import parameters, real, synthetic
 from rldp.experiments.claims.judging import (
     CLAIMS,
     FAILS,
@@ -17,7 +17,17 @@ from rldp.experiments.claims.judging import (
     judged,
 )
 
-__all__ = ["CLAIMS", "FAILS", "HOLDS", "OPEN", "Claim", "Verdict", "real", "synthetic", "verdicts"]
+__all__ = [
+    "CLAIMS",
+    "FAILS",
+    "HOLDS",
+    "OPEN",
+    "Claim",
+    "Verdict",
+    "verdicts",
+]
+
+_SOURCES = (synthetic, parameters, real)  # claims register when their module is imported
 
 
 def verdicts(tables: Mapping[str, Sequence[Row]]) -> list[Verdict]:
