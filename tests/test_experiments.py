@@ -258,6 +258,13 @@ def test_quantities_of_parameters_and_of_the_truth():
     assert np.array_equal(values("utility"), found.utility)
     lost = (found.utility - found.at_truth) / found.entropy[:, None]
     assert np.array_equal(values("difference"), lost)
+    loosened = replace(task, alpha=0.1)
+    narrow = outcome(loosened)
+    (lost, _) = Panel("", (Line("ue-cr", PAPER, (task, loosened), "loss"),)).rows(outcome)
+    low, high = found.normalised[:, 0], narrow.normalised[:, 0]
+    assert lost["mean"] == pytest.approx(1 - low.sum() / high.sum(), abs=1e-6)
+    spread = (low - low.sum() / high.sum() * high) / high.mean()
+    assert lost["std_error"] == pytest.approx(spread.std(ddof=1) / 2**0.5, abs=1e-6)
     (row, _) = Panel("", (Line("ue-cr", PAPER, (task,), "kappa"),)).rows(outcome)
     assert row["share_at_1"] == np.mean(found.kappa[:, 0] > 1 - 1e-6)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -142,10 +143,10 @@ def _cluster(backend: BackendChoice, scheduler: str | None) -> Iterator[None]:
     from rldp.errors import MissingExtraError
 
     try:
-        from dask.distributed import Client
+        distributed = import_module("distributed")
     except ImportError:
-        raise MissingExtraError("Dask is needed: pip install 'dask[distributed]'.") from None
-    with Client(scheduler) if scheduler else Client():
+        raise MissingExtraError("Dask is needed: pip install 'rldp[dask]'.") from None
+    with distributed.Client(*([scheduler] if scheduler else [])):
         yield
 
 

@@ -104,7 +104,8 @@ class Line:
         bounds: "paper", "sharp" or "exact".
         tasks: on the same tables at the same ε; the most useful counts.
         quantity: "normalised", "utility", "split" (ε_2/ε), "kappa", "lambda", "difference" (what
-            is lost, or gained if negative, from P̂ to P*, as a share of H(X)) or "seconds".
+            is lost, or gained if negative, from P̂ to P*, as a share of H(X)), "seconds", or
+            "loss" (of mean utility, from the second of two tasks to the first).
         curve: what the legend calls it, if not by its protocol.
     """
 
@@ -117,6 +118,8 @@ class Line:
     def values(self, finished: Finished) -> Array:
         """The quantity on each table at each ε."""
         outcomes = [finished(task) for task in self.tasks]
+        if self.quantity == "loss":
+            return _loss(*(x.normalised for x in outcomes))
         if len(outcomes) > 1:
             return np.asarray(np.max([x.normalised for x in outcomes], axis=0))
         return _QUANTITIES[self.quantity](self.tasks[0], outcomes[0])
@@ -131,6 +134,13 @@ _QUANTITIES: dict[str, Callable[[Task, Outcome], Array]] = {
     "difference": lambda _, x: (x.utility - x.at_truth) / x.entropy[:, None],
     "seconds": lambda _, x: x.seconds,
 }
+
+
+def _loss(low: Array, high: Array) -> Array:
+    """1 - Σ low / Σ high as a mean over tables, with the spread that belongs to this ratio."""
+    mean = high.mean(axis=0)
+    ratio = low.mean(axis=0) / mean
+    return np.asarray(1 - (low - ratio * (high - mean)) / mean)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -51,6 +51,7 @@ class CurveFigure:
         y_label: of all panels, or of each version, or of each panel by its title.
         columns: panels in a row.
         logarithmic: titles of panels with a logarithmic axis.
+        marks: figures that the paper quotes: ε, value, protocol and words, by titles of panels.
     """
 
     name: str
@@ -60,6 +61,7 @@ class CurveFigure:
     y_label: str | dict[str, str] = "I(X;Y) / H(X)"
     columns: int = 4
     logarithmic: tuple[str, ...] = ()
+    marks: Mapping[str, Sequence[pictures.Mark]] = field(default_factory=dict)
 
     def tasks(self, version: str, scale: Scale, only: Collection[str] = ()) -> list[Task]:
         """The tasks of all curves, or of those of some protocols."""
@@ -83,6 +85,7 @@ class CurveFigure:
             y_label=y_label,
             columns=self.columns,
             logarithmic=self.logarithmic,
+            marks=self.marks,
         )
 
     def _panels(self, version: str, scale: Scale, only: Collection[str]) -> list[Panel]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
+Mark = tuple[float, float, str, str]  # ε, value, protocol and words
 
 
 class Style(NamedTuple):
@@ -82,6 +83,7 @@ def panels(
     y_label: str | Mapping[str, str],
     columns: int,
     logarithmic: Sequence[str] = (),
+    marks: Mapping[str, Sequence[Mark]] | None = None,
 ) -> None:
     """Draw one pair of axes for each panel, means with a band of two standard errors.
 
@@ -92,6 +94,7 @@ def panels(
         y_label: of all panels, or of each by its title.
         columns: panels in a row.
         logarithmic: titles of panels with a logarithmic axis.
+        marks: points to name, by titles of panels.
     """
     titles = list(dict.fromkeys(row["panel"] for row in rows))
     columns = min(columns, len(titles))
@@ -106,6 +109,8 @@ def panels(
             for style, points in _curves(mine):
                 shown[style.label] = _curve(ax, style, points)
             _dressed(ax, mine, is_logarithmic=name in logarithmic)
+            for mark in (marks or {}).get(name, ()):
+                _marked(ax, mark)
             ax.set_title(name, loc="left")
             if i >= len(titles) - columns:
                 ax.set_xlabel("ε (nats)")
@@ -203,6 +208,13 @@ def _curve(ax: Axes, style: Style, points: Sequence[Row]) -> Any:
     return line
 
 
+def _marked(ax: Axes, mark: Mark) -> None:
+    epsilon, value, protocol, words = mark
+    colour = _PROTOCOLS[protocol].colour
+    ax.plot([epsilon], [value], "*", color=colour, markersize=9, markeredgecolor="black")
+    ax.annotate(words, (epsilon, value), xytext=(7, 2), textcoords="offset points", color=colour)
+
+
 def _dressed(ax: Axes, rows: Sequence[Row], *, is_logarithmic: bool) -> None:
     quantity = rows[0]["quantity"]
     ax.set_xlim(0, 1.01 * max(row["epsilon"] for row in rows))
@@ -213,8 +225,8 @@ def _dressed(ax: Axes, rows: Sequence[Row], *, is_logarithmic: bool) -> None:
     elif quantity in ("normalised", "split"):
         highest = max(row["mean"] for row in rows)
         ax.set_ylim(0, 1.02 if highest > 0.5 else None)
-    elif quantity == "utility":
-        ax.set_ylim(bottom=0)
+    elif quantity in ("utility", "loss"):
+        ax.set_ylim(bottom=-0.02 if quantity == "loss" else 0)
     elif quantity == "difference":
         ax.axhline(0, color="black", linewidth=0.7)
     ax.grid(alpha=0.25, linewidth=0.6)
