@@ -47,7 +47,7 @@ def test_one_figure_by_one_command(tmp_path, capsys):
     assert made["computed"] == 4
     for name in ("irvsgrrcr", "irvsgrrcr-beyond"):
         rows = read_rows(tmp_path / f"{name}.csv")
-        assert len(rows) == 160
+        assert len(rows) == 120
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         ET.parse(tmp_path / f"{name}.svg")
     seed = rows[0]["seed"]

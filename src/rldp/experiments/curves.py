@@ -71,7 +71,7 @@ class Scale:
 
 
 FULL = Scale()
-QUICK = Scale(draws=8, scatter=160, share=0.1, epsilons=EPSILONS[1::3], time_limit=0.2)
+QUICK = Scale(draws=6, scatter=120, share=0.1, epsilons=EPSILONS[1::3], time_limit=0.2)
 
 
 class Budget(NamedTuple):

@@ -112,7 +112,8 @@ def _intro(
         f"Draw i has the seed {FIRST_SEED} + i of numpy's default generator: P* from Jeffreys' "
         "prior, Dirichlet(1/2, …, 1/2), then n records from P*. Bands are two standard errors. "
         "Each picture has its rows in a CSV file of the same name, with draws, seed, seconds for "
-        "each design, and versions. Times are those of all designs behind a picture, on one core.",
+        "each design, and versions. Times are those of all designs behind a picture, summed, by "
+        "the clock of a shared machine.",
         judged,
         f"Computed by {'; '.join(versions)}.",
     ]

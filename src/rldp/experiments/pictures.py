@@ -108,9 +108,9 @@ def panels(
             mine = [row for row in rows if row["panel"] == name]
             for style, points in _curves(mine):
                 shown[style.label] = _curve(ax, style, points)
-            _dressed(ax, mine, is_logarithmic=name in logarithmic)
             for mark in (marks or {}).get(name, ()):
                 _marked(ax, mark)
+            _dressed(ax, mine, is_logarithmic=name in logarithmic)
             ax.set_title(name, loc="left")
             if i >= len(titles) - columns:
                 ax.set_xlabel("ε (nats)")

@@ -22,7 +22,8 @@ _NS = ("n = 100", "n = 1,000", "n = 10,000", "n = 100,000")
 _NEGLIGIBLE = 0.01  # of H(X)
 _QUOTED = 0.1  # the ε of the quoted losses
 _SEEDS = (
-    "The paper's tables are not known; ours are of the loss in mean utility over the same tables."
+    "The paper does not say how it averages, nor which tables it drew; ours is the loss of the "
+    "mean of I/H."
 )
 _LEVELS = ("α = 0.0001", "α = 0.001", "α = 0.01", "α = 0.1")
 
@@ -42,11 +43,17 @@ def _(data: Data) -> Finding:
         curves = [data.curve("changen", panel=panel, protocol=name) for panel in _NS]
         moved[name] = float(np.ptp(curves, axis=0).max())
     return Finding(
-        max(moved.values()) < _NEGLIGIBLE, f"moved by up to (share of H(X)): {listed(moved)}"
+        max(moved.values()) < _NEGLIGIBLE,
+        f"moved by up to (share of H(X)): {listed(moved)}; we take {_NEGLIGIBLE} for none",
     )
 
 
-@claim("changen", "The larger n is, the better utility IR, GRR-CR and UE-CR provide.")
+@claim(
+    "changen",
+    "The larger n is, the better utility IR, GRR-CR and UE-CR provide.",
+    "IR loses from n = 100 to 1,000: its d is 2, the largest that it can be, at both, and P̂ with "
+    "fewer empty cells lowers what every protocol keeps, SRR too. From then on all three gain.",
+)
 def _(data: Data) -> Finding:
     means = {
         name: [data.curve("changen", panel=panel, protocol=name).mean() for panel in _NS]
@@ -169,7 +176,7 @@ def _quoted_loss(data: Data, protocol: str, theirs: float) -> Finding:
     """The loss from α = 0.1 to 0.0001 at ε = 0.1."""
     (row,) = data.rows("changealpha", quantity="loss", protocol=protocol, epsilon=_QUOTED)
     loss, error = row["mean"], row["std_error"]
-    ours = f"{percent(loss)}, standard error {percent(error)}; the paper: {percent(theirs)}"
+    ours = f"{percent(loss)}, standard error {100 * error:.2f} %; the paper: {percent(theirs)}"
     return Finding(abs(loss - theirs) <= 3 * error, ours)
 
 

@@ -193,7 +193,7 @@ def _(data: Data) -> Finding:
     for table, panel in data.panels(*_SYNTHETIC):
         kept = forms(data, table, panel, ("grr", "srr"))
         gaps.append((kept["srr"] - kept["grr"]).min())
-    return Finding(min(gaps) > 0, f"by at least {percent(min(gaps))} of H(X)")
+    return Finding(min(gaps) > 0, f"by at least {min(gaps):.1g} of H(X)")
 
 
 @claim(
