@@ -85,7 +85,7 @@ class Budget(NamedTuple):
 
 _BUDGETS = (
     Budget(10, 16, COARSE, 2.0),
-    Budget(15, 8, COARSE, 2.0),
+    Budget(15, 4, COARSE, 2.0),
     Budget(25, 2, FEW, 2.0),
     Budget(100, 2, FEWER, 0.5),
     Budget(np.inf, 1, FEWER, 3.0),
