@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,6 +63,7 @@ _OTHERS = {
     "PolyOpt 3×4": Style("PolyOpt 3×4", _ORANGE, "--", "v"),
     "PolyOpt 4×4": Style("PolyOpt 4×4", _BLACK, "-.", "h"),
 }
+_LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 _SPARSE = 12  # points up to which every one of them is marked
 _POINTS = 5  # and up to which they are not joined
 _PANEL = (2.55, 2.0)  # inches
@@ -99,7 +102,7 @@ def panels(
     titles = list(dict.fromkeys(row["panel"] for row in rows))
     columns = min(columns, len(titles))
     lines = -(-len(titles) // columns)
-    scale = 1.75 if len(titles) == 1 else 1.3 if columns <= 2 else 1.15 if columns == 3 else 1.0
+    scale = 2.1 if len(titles) == 1 else 1.3 if columns <= 2 else 1.15 if columns == 3 else 1.0
     width, height = columns * _PANEL[0] * scale, lines * _PANEL[1] * scale
     with _picture(paths, width, height + 0.9, title) as figure:
         axes = figure.subplots(lines, columns, squeeze=False).ravel()
@@ -107,7 +110,9 @@ def panels(
         for i, (name, ax) in enumerate(zip(titles, axes, strict=False)):
             mine = [row for row in rows if row["panel"] == name]
             for style, points in _curves(mine):
-                shown[style.label] = _curve(ax, style, points)
+                handle = _curve(ax, style, points)
+                if len(points) > _POINTS or style.label not in shown:
+                    shown[style.label] = handle  # the legend shows a line where there is one
             for mark in (marks or {}).get(name, ()):
                 _marked(ax, mark)
             _dressed(ax, mine, is_logarithmic=name in logarithmic)
@@ -200,9 +205,9 @@ def _curve(ax: Axes, style: Style, points: Sequence[Row]) -> Any:
         linestyle="" if is_dotted else style.dashes,
         linewidth=style.width,
         marker=(style.marker or "_") if is_dotted else style.marker,
-        markersize=6 if is_dotted else 4,
-        markeredgecolor="white",
-        markeredgewidth=0.4,
+        markersize=(6 if style.marker else 9) if is_dotted else 4,
+        markeredgecolor="white" if style.marker else style.colour,
+        markeredgewidth=0.4 if style.marker else 1.4,
         markevery=every,
     )
     return line
@@ -253,8 +258,23 @@ def _picture(paths: Sequence[Path], width: float, height: float, title: str) -> 
         yield figure
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         for path in paths:
-            metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             try:
-                figure.savefig(path, metadata=metadata)
+                path.write_bytes(_small(figure, path.suffix))
             except OSError as error:
                 raise FileError(f"Cannot write {path}: {error.strerror or error}.") from None
+
+
+def _small(figure: Figure, suffix: str) -> bytes:
+    """The picture as a file: few colours in a PNG, hundredths of a point in an SVG."""
+    from PIL import Image
+
+    whole = BytesIO()
+    metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
+    figure.savefig(whole, format=suffix[1:], metadata=metadata)
+    if suffix == ".svg":
+        text = whole.getvalue().decode()
+        return _LONG_NUMBER.sub(lambda x: f"{float(x[0]):.2f}", text).encode()
+    small = BytesIO()
+    picture = Image.open(whole).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture.save(small, "PNG", optimize=True)
+    return small.getvalue()

@@ -59,12 +59,12 @@ class ScatterFigure:
         return [
             {
                 "seed": seed,
-                **{name: float(f"{x:.6g}") for name, x in zip(columns, values, strict=True)},
+                **{name: float(f"{x:.5g}") for name, x in zip(columns, values, strict=True)},
                 "bounds": task.bounds,
                 "epsilon": EPSILON,
                 "draws": 1,
                 "seconds": float(f"{seconds:.3g}"),
-                "versions": versions(),
+                "versions": " ".join(versions().split()[:3]),
             }
             for seed, values in zip(task.seeds, table.tolist(), strict=True)
         ]
