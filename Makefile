@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench figures clean
 
 demo: .venv/installed
 	$(BIN)/rldp demo
@@ -19,8 +19,12 @@ check: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
 
+# the figures of the paper in docs/figures; what is there already is not computed again
+figures: .venv/installed
+	$(BIN)/rldp reproduce -o docs/figures
+
 clean:
-	rm -rf .venv build rldp-demo
+	rm -rf .venv build rldp-demo rldp-figures docs/figures/work
 
 # uv when it is on the PATH, the standard library's venv and pip otherwise
 .venv/installed: pyproject.toml constraints.txt

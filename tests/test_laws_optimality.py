@@ -15,8 +15,9 @@ from scipy.special import expit
 import brute
 import strategies as some
 from rldp import AllDistributions, ChiSquareSet, Table
+from rldp.datasets import jeffreys
 from rldp.optimise.search import maximise
-from rldp.protocols import grr_cr, ir
+from rldp.protocols import grr_cr, ir, ue_cr
 from rldp.protocols.budget import conditional_odds, delta_2, delta_s
 from rldp.protocols.family import information_on_u
 
@@ -185,7 +186,7 @@ def test_the_corner_of_ue_cr_is_found_for_many_values_too():
 
 def best(objective, low, high, **options):
     options = {"points": [33] * len(low), "zoom": 9, "rtol": 1e-10} | options
-    found = maximise(objective, np.array([low]), np.array([high]), **options)
+    found = maximise(lambda _, *x: objective(*x), np.array([low]), np.array([high]), **options)
     return found.point[0].tolist(), float(found.value[0])
 
 
@@ -219,11 +220,45 @@ def test_search_copes_with_ties_and_points():
 def test_search_of_many_problems_is_that_of_each():
     c = np.linspace(-1, 4, 11)
     low, high = np.zeros((11, 1)), np.full((11, 1), 3.0)
-    found = maximise(
-        lambda x: -abs(x - c[:, None, None]), low, high, points=[33], zoom=9, rtol=1e-10
-    )
+    found = maximise(lambda i, x: -abs(x - c[i]), low, high, points=[33], zoom=9, rtol=1e-10)
     assert found.point[:, 0] == pytest.approx(c.clip(0, 3), abs=1e-9)
     assert found.value == pytest.approx(-abs(c - c.clip(0, 3)), abs=1e-9)
+
+
+def test_a_first_grid_that_is_only_rough_and_a_floor_that_is_not_reached():
+    def objective(i, x):
+        return np.cos(x - 0.1 * i)
+
+    ends = np.full((4, 1), -2.0), np.full((4, 1), 2.0)
+    rough = maximise(
+        objective, *ends, points=[33], zoom=9, first=lambda i, x: objective(i, x) + 0.01
+    )
+    assert rough.value == pytest.approx(np.ones(4), abs=1e-12)  # measured by the objective itself
+    assert rough.point[:, 0] == pytest.approx(0.1 * np.arange(4), abs=1e-6)
+    calls = []
+
+    def counted(i, x):
+        calls.append(set(i.ravel().tolist()))
+        return objective(i, x)
+
+    floor = np.array([0.0, 5.0, 0.0, 5.0])
+    found = maximise(counted, *ends, points=[33], zoom=9, floor=floor)
+    assert found.value[[0, 2]] == pytest.approx([1, 1], abs=1e-12)
+    assert calls[0] == {0, 1, 2, 3}
+    assert all(call == {0, 2} for call in calls[1:])
+
+
+def test_an_interpolated_search_of_unary_encoding_is_as_good_as_an_exact_one(monkeypatch):
+    epsilons = np.arange(1, 21) * 0.4
+    for shape in ((3, 3), (7, 3), (13, 2)):
+        F = ChiSquareSet(jeffreys(*shape, 1000, 5).table)
+        for bounds in ("paper", "sharp"):
+            kept = []
+            for many in (6, 10**9):
+                monkeypatch.setattr(ue_cr, "_MANY", many)
+                parameters = ue_cr.optimum(F, epsilons, bounds, {})
+                kept.append(ue_cr.utility(F, epsilons, parameters))
+            assert kept[0] == pytest.approx(kept[1], rel=0, abs=1e-10)
 
 
 # --- the best protocol for all distributions ---------------------------------------------------

@@ -18,14 +18,23 @@ _MOST_BYTES = 2**28
 
 def write_document(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
     """Write a document as JSON; a file of this name is replaced only once the new one is whole."""
-    target = Path(path)
     # one line for each entry: people find their way, and tables stay short
     entries = (f"{_json(key)}: {_json(value)}" for key, value in document.items())
-    text = "{\n" + ",\n".join(entries) + "\n}\n"
+    write_text(path, "{\n" + ",\n".join(entries) + "\n}\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text; a file of this name is replaced only once the new one is whole."""
+    target = Path(path)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+            "w",
+            encoding="utf-8",
+            newline="",
+            dir=target.parent,
+            prefix=f".{target.name}.",
+            delete=False,
         ) as file:
             temporary = Path(file.name)
             file.write(text)

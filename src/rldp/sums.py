@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RectBivariateSpline
 from scipy.special import gammaln, xlog1py, xlogy
 
 Array = NDArray[np.float64]
@@ -142,6 +143,11 @@ class SubsetLaw:
         else:
             self._tabulate(p, 1 / n if is_lattice else p.sum() / (self._NODES - 1))
 
+    @property
+    def n_nodes(self) -> int:
+        """How many sums each value costs."""
+        return self._nodes.size
+
     def _enumerate(self, p: Array) -> None:
         self._nodes, sizes = np.zeros(1), np.zeros(1, dtype=int)
         for mass in p:
@@ -191,6 +197,36 @@ class SubsetLaw:
         W = rho_0[:, None] + (rho_1 - rho_0)[:, None] * mass
         expected = np.einsum("ge,ge->g", sizes @ self._law, W * np.log(W))
         return np.asarray(kappa * log_rho_1 + (1 - kappa) * log_rho_0 - expected)
+
+
+class InformationSpline:
+    """I(UE(S);S) of a law by interpolation, for searching over many ε at once.
+
+    It errs by less than 1e-7 nats, where the law is long; a short law is itself as quick between
+    the points of the grid.
+    """
+
+    _STEP, _LOGIT_STEP = 0.125, 0.25  # of ε_1 and of the logit of κ
+    _SHORT = 16  # nodes
+
+    def __init__(self, law: SubsetLaw, lowest: float, highest: float, largest: float) -> None:
+        """Tabulate the law for logits from lowest to highest and ε_1 up to largest."""
+        self._law = law
+        v = np.linspace(lowest, highest, 1 + round((highest - lowest) / self._LOGIT_STEP))
+        w = np.linspace(0.0, largest, max(6, 2 + round(largest / self._STEP)))
+        table = law.information(v[:, None], v[:, None] - w)
+        self._spline = RectBivariateSpline(v, w, table, kx=5, ky=5)
+
+    def information(self, logit_kappa: Array, logit_lambda: Array) -> Array:
+        """I(UE(S);S) at every pair of logits of κ and λ (shapes broadcast)."""
+        if self._law.n_nodes <= self._SHORT:
+            return self._law.information(logit_kappa, logit_lambda)
+        return np.asarray(self._spline(logit_kappa, logit_kappa - logit_lambda, grid=False))
+
+    def on_grid(self, logits: Array, epsilon_1: Array) -> Array:
+        """The same at all logits for every ε_1: they become the last axis."""
+        distinct, place = np.unique(epsilon_1, return_inverse=True)
+        return np.asarray(self._spline(logits, distinct).T[place.reshape(epsilon_1.shape)])
 
 
 def _log_sigmoid(x: Array) -> Array:

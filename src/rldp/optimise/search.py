@@ -1,7 +1,8 @@
 """Global maximisation in one or two variables, for many problems at once.
 
 The objectives have corners and several local maxima, so no local search is started anywhere: a
-grid with both ends finds every peak that it can tell apart, and the highest are zoomed into.
+grid with both ends finds every peak that it can tell apart, and the highest are zoomed into, each
+until it is found or hopeless.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Objective = Callable[..., Array]
 
 _MARGIN = 1.25  # steps kept on each side of the best point: corners need not lie in the next cell
+_HOPE = 3.0  # a peak may rise by this many times what its surroundings differ from it
 
 
 class Optimum(NamedTuple):
@@ -34,81 +37,100 @@ def maximise(
     zoom: int,
     peaks: int = 5,
     rtol: float = 1e-8,
+    first: Objective | None = None,
+    floor: Array | None = None,
 ) -> Optimum:
     """Maximise the objective over the box from `low` to `high`, both (problems, variables).
 
-    `objective(x_1, ..., x_d)` gets one array for each variable, of shape
-    (problems, boxes, 1, .., points_i, .., 1), and returns the values on their product grid.
-    `points` are the numbers of points of the first grid, `zoom` those of each later one along
-    every axis; the `peaks` highest local maxima are followed until boxes are `rtol` of the first.
+    `objective(problem, x_1, ..., x_d)` gets the numbers of the problems, shape (boxes, 1, ..., 1),
+    and for each variable an array of shape (boxes, 1, .., points_i, .., 1), and returns the values
+    on their product grid. The first grid has one box for each problem; the `peaks` highest local
+    maxima are zoomed into until boxes are `rtol` of the first, or hopeless.
+
+    Args:
+        objective: what to maximise.
+        low: one end of each box.
+        high: the other end.
+        points: of the first grid, along every axis.
+        zoom: points of each later grid along every axis.
+        peaks: local maxima to follow for each problem.
+        rtol: width of the last boxes.
+        first: stands in for the objective on the first grid, where it is cheaper.
+        floor: a value for each problem below which nothing is of interest.
     """
-    span = high - low
-    x = _grid(low[:, None], high[:, None], points)
-    values = _values(objective, x)
-    centre, best = _peaks(x, values, peaks)
-    half = np.broadcast_to((_MARGIN * span / (np.array(points) - 1))[:, None], centre.shape)
-    width = _MARGIN * 2 / (min(points) - 1)
-    while width > rtol:
-        inside = np.maximum(centre - half, low[:, None]), np.minimum(centre + half, high[:, None])
+    everyone = np.arange(low.shape[0])
+    x = _grid(low, high, points)
+    values = _values(first or objective, everyone, x)
+    problem, centre, value, hope = _peaks(x, values, peaks)
+    best, point = np.full(low.shape[0], -np.inf), np.empty_like(low)
+    if first is not None:
+        value = np.full(value.shape, -np.inf)  # nothing that was measured
+    floor = best.copy() if floor is None else floor
+    half = (_MARGIN * (high - low) / (np.array(points) - 1))[problem]
+    width, shrink = _MARGIN * 2 / (min(points) - 1), _MARGIN * 2 / (zoom - 1)
+    while True:
+        order = np.argsort(value, kind="stable")  # the best of a problem's boxes writes last
+        best[problem[order]], point[problem[order]] = value[order], centre[order]
+        alive = hope >= np.maximum(best, floor)[problem]
+        if width <= rtol or not alive.any():
+            return Optimum(point, best)
+        problem, centre, value, half = problem[alive], centre[alive], value[alive], half[alive]
+        inside = np.maximum(centre - half, low[problem]), np.minimum(centre + half, high[problem])
         x = _grid(*inside, [zoom] * low.shape[1])
-        values = _values(objective, x)
-        point, value = _best_of_each_box(x, values)
-        rises = value > best
-        centre, best = np.where(rises[..., None], point, centre), np.maximum(value, best)
-        half = half * (_MARGIN * 2 / (zoom - 1))
-        width *= _MARGIN * 2 / (zoom - 1)
-    winner = best.argmax(axis=1)
-    problem = np.arange(low.shape[0])
-    return Optimum(centre[problem, winner], best[problem, winner])
+        values = _values(objective, problem, x)
+        found, highest, lowest = _best_of_each_box(x, values)
+        hope = highest + _HOPE * (highest - lowest)
+        rises = highest > value
+        centre, value = np.where(rises[:, None], found, centre), np.maximum(highest, value)
+        half, width = half * shrink, width * shrink
 
 
 def _grid(low: Array, high: Array, points: Sequence[int]) -> list[Array]:
-    """One open-mesh array per variable; low and high have shape (problems, boxes, variables)."""
+    """One open-mesh array per variable; low and high have shape (boxes, variables)."""
     x = []
     for i, n in enumerate(points):
         share = np.linspace(0.0, 1.0, n)
-        axis = low[..., i, None] * (1 - share) + high[..., i, None] * share
-        x.append(axis.reshape(*axis.shape[:2], *(n if j == i else 1 for j in range(len(points)))))
+        axis = low[:, i, None] * (1 - share) + high[:, i, None] * share
+        x.append(axis.reshape(-1, *(n if j == i else 1 for j in range(len(points)))))
     return x
 
 
-def _values(objective: Objective, x: list[Array]) -> Array:
-    values = np.asarray(objective(*x), dtype=float)
+def _values(objective: Objective, problem: Indices, x: list[Array]) -> Array:
+    values = np.asarray(objective(problem.reshape(-1, *[1] * len(x)), *x), dtype=float)
     return np.broadcast_to(values, np.broadcast_shapes(*(a.shape for a in x)))
 
 
-def _peaks(x: list[Array], values: Array, most: int) -> tuple[Array, Array]:
-    """The highest local maxima of the first grid: (problems, peaks, variables) and values."""
-    n, _, *shape = values.shape
-    values = values[:, 0]
-    is_peak = np.ones(values.shape, dtype=bool)
+def _peaks(x: list[Array], values: Array, most: int) -> tuple[Indices, Array, Array, Array]:
+    """The highest local maxima of the first grid: problems, points, values, and hopes."""
+    n, *shape = values.shape
+    is_peak, drop = np.ones(values.shape, dtype=bool), np.zeros(values.shape)
     for axis in range(1, values.ndim):
         rise = np.diff(values, axis=axis)
         end = np.zeros_like(values.take([0], axis=axis))
-        is_peak &= np.concatenate([end, rise], axis=axis) >= 0
-        is_peak &= np.concatenate([rise, end], axis=axis) <= 0
+        before, after = (np.concatenate(pair, axis=axis) for pair in ((end, rise), (rise, end)))
+        is_peak &= (before >= 0) & (after <= 0)
+        drop += np.maximum(abs(before), abs(after))
     score = np.where(is_peak, values, -np.inf).reshape(n, -1)
-    most = min(most, int(np.isfinite(score).sum(axis=1).max()))  # no boxes where no peak is
     chosen = np.argsort(-score, axis=1, kind="stable")[:, :most]
-    return _points(x, chosen, shape, np.zeros_like(chosen)), np.take_along_axis(score, chosen, 1)
+    problem, place = np.nonzero(np.isfinite(np.take_along_axis(score, chosen, 1)))
+    chosen = chosen[problem, place]
+    value = score[problem, chosen]
+    hope = value + _HOPE * drop.reshape(n, -1)[problem, chosen]
+    return problem, _points(x, problem, chosen, shape), value, hope
 
 
-def _best_of_each_box(x: list[Array], values: Array) -> tuple[Array, Array]:
-    """The highest point of each box: (problems, boxes, variables) and values."""
-    n, boxes, *shape = values.shape
-    flat = values.reshape(n, boxes, -1)
-    chosen = flat.argmax(axis=2)
-    box = np.broadcast_to(np.arange(boxes), chosen.shape)
-    return _points(x, chosen, shape, box), flat.max(axis=2)
+def _best_of_each_box(x: list[Array], values: Array) -> tuple[Array, Array, Array]:
+    """The highest point of each box, (boxes, variables), its value, and the lowest value."""
+    boxes, *shape = values.shape
+    flat = values.reshape(boxes, -1)
+    chosen = flat.argmax(axis=1)
+    return _points(x, np.arange(boxes), chosen, shape), flat.max(axis=1), flat.min(axis=1)
 
 
-def _points(
-    x: list[Array], chosen: NDArray[np.intp], shape: Sequence[int], box: NDArray[np.intp]
-) -> Array:
+def _points(x: list[Array], box: Indices, chosen: Indices, shape: Sequence[int]) -> Array:
     index = np.unravel_index(chosen, shape)
-    problem = np.arange(chosen.shape[0])[:, None]
     coordinates = []
     for i, axis in enumerate(x):
         place = [index[j] if j == i else np.zeros_like(chosen) for j in range(len(shape))]
-        coordinates.append(axis[(problem, box, *place)])
+        coordinates.append(axis[(box, *place)])
     return np.stack(coordinates, axis=-1)

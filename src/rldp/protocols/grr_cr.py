@@ -26,6 +26,7 @@ from rldp.protocols.family import (
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NAME = "grr-cr"
 PARAMETERS = ("epsilon_2",)
@@ -40,9 +41,8 @@ def optimum(
         # a right s̃ leaves e^{ε - ε_1} for T/T̂, a wrong one e^{ε + ε_1} for T̂/T (sharp bounds)
         return conditional_odds(F, epsilon_2, 2 * epsilon - epsilon_2, bounds)
 
-    def objective(epsilon_2: Array) -> Array:
-        epsilon = epsilons[:, None, None]
-        return _utility(F, np.expm1(epsilon - epsilon_2), odds(epsilon, epsilon_2))
+    def objective(i: Indices, epsilon_2: Array) -> Array:
+        return _utility(F, np.expm1(epsilons[i] - epsilon_2), odds(epsilons[i], epsilon_2))
 
     epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, epsilons)
     if epsilon_2 is None:

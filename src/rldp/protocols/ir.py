@@ -17,6 +17,7 @@ from rldp.protocols.family import Parameters, Pinned, pinned_number
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NAME = "ir"
 PARAMETERS = ("epsilon_2",)
@@ -27,8 +28,8 @@ def optimum(
 ) -> Parameters:
     """The best split ε = ε_1 + ε_2, searched globally."""
 
-    def objective(epsilon_2: Array) -> Array:
-        epsilon_1 = epsilons[:, None, None] - epsilon_2
+    def objective(i: Indices, epsilon_2: Array) -> Array:
+        epsilon_1 = epsilons[i] - epsilon_2
         k_u = independent_odds(F, epsilon_2 + room, bounds)
         return _utility(F.table.p_su, np.expm1(epsilon_1), k_u)
 

@@ -23,6 +23,7 @@ from rldp.sums import SubsetLaw
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NAME = "ue"
 PARAMETERS = ("variant", "kappa", "lambda")
@@ -34,8 +35,8 @@ def optimum(
     """The best κ with the smallest λ, or the pinned or popular choice."""
     law = SubsetLaw(F.table.counts.ravel())
 
-    def objective(logit: Array) -> Array:
-        return law.information(logit, logit - epsilons[:, None, None])
+    def objective(i: Indices, logit: Array) -> Array:
+        return law.information(logit, logit - epsilons[i])
 
     kappa = unary.pinned_kappa(pinned, epsilons.size)
     lam = unary.pinned_lambda(pinned, kappa)

@@ -21,13 +21,16 @@ from rldp.protocols.family import (
     information_on_u,
     pinned_number,
 )
-from rldp.sums import SubsetLaw
+from rldp.sums import InformationSpline, SubsetLaw
 from rldp.uncertainty import UncertaintySet
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NAME = "ue-cr"
 PARAMETERS = ("epsilon_2", "kappa", "lambda")
+
+_MANY = 6  # values of ε that are worth a table
 
 
 def optimum(
@@ -39,19 +42,21 @@ def optimum(
     lam = unary.pinned_lambda(pinned, kappa)
     low, high = _budgets_for_u(epsilons, bounds, pinned, kappa, lam, room)
 
-    def odds(epsilon_2: Array) -> Array:
+    def odds(i: Indices, epsilon_2: Array) -> Array:
         # T_s/T̂_s ≤ e^{ε_2} goes with odds e^{ε - ε_2} on S; T_s T̂_{s'}/(T̂_s T_{s'}) ≤ e^ε leaves
         # e^{ε - ε_2} for T̂_s/T_s
-        epsilon = epsilons.reshape(-1, *[1] * (epsilon_2.ndim - 1))
-        return conditional_odds(F, epsilon_2, epsilon - epsilon_2 + room, bounds)
+        return conditional_odds(F, epsilon_2, epsilons[i] - epsilon_2 + room, bounds)
 
-    def about_u(epsilon_2: Array) -> Array:
-        return information_on_u(F, odds(epsilon_2))
+    def about_u(i: Indices, epsilon_2: Array) -> Array:
+        return information_on_u(F, odds(i, epsilon_2))
 
-    def objective(epsilon_2: Array, logits: Array) -> Array:
-        spent = epsilons[:, None, None, None] - epsilon_2
-        lower = logits - spent if lam is None else logit(lam)[:, None, None, None]
-        return law.information(logits, lower) + unary.kappa_of(logits) * about_u(epsilon_2)
+    def objective(i: Indices, epsilon_2: Array, logits: Array) -> Array:
+        lower = logits - (epsilons[i] - epsilon_2) if lam is None else logit(lam)[i]
+        return about_s(logits, lower) + unary.kappa_of(logits) * about_u(i, epsilon_2)
+
+    def on_the_grid(i: Indices, epsilon_2: Array, logits: Array) -> Array:
+        values = spline.on_grid(logits[0].ravel(), (epsilons[i] - epsilon_2)[..., 0])
+        return values + unary.kappa_of(logits) * about_u(i, epsilon_2)
 
     # only the corner, which compares no single S value with silence, may give its room to ε_2
     beyond = np.where(high > low, high + room, high)
@@ -59,8 +64,15 @@ def optimum(
     epsilon_2, is_corner = corner.point[:, 0], np.full(epsilons.shape, True)
     if kappa is None or kappa[0] < 1:
         ends = unary.logit_range(kappa, epsilons.size)
+        floor = corner.value if kappa is None else None
+        about_s, first = law.information, None
+        if kappa is None and _MANY <= epsilons.size >= epsilons.max():
+            spline = InformationSpline(law, ends[0].min(), ends[1].max(), float(epsilons.max()))
+            about_s, first = spline.information, on_the_grid
         box = (np.stack([x, end], axis=1) for x, end in zip((low, high), ends, strict=True))
-        inner = maximise(objective, *box, points=[33, 53], zoom=7, peaks=4)
+        inner = maximise(
+            objective, *box, points=[33, 53], zoom=7, peaks=4, first=first, floor=floor
+        )
         is_corner = (corner.value >= inner.value) & (kappa is None)
         epsilon_2 = np.where(is_corner, epsilon_2, inner.point[:, 0])
         kappa = unary.kappa_of(inner.point[:, 1]) if kappa is None else kappa
@@ -72,7 +84,7 @@ def optimum(
         "epsilon_2": epsilon_2,
         "kappa": kappa,
         "lambda": lam,
-        "delta_s": np.log1p(odds(epsilon_2)),
+        "delta_s": np.log1p(odds(np.arange(epsilons.size), epsilon_2)),
     }
 
 

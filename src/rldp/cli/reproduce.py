@@ -1,0 +1,175 @@
+"""`rldp reproduce`: the paper's figures, and what lies beyond them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rldp.cli import arguments, show
+
+if TYPE_CHECKING:
+    from rldp.experiments.reproduction import Reproduction
+
+Progress = Callable[[int, int], None]
+
+
+class BackendChoice(StrEnum):
+    """Where tasks are computed."""
+
+    LOKY = "loky"
+    DASK = "dask"
+    SPARK = "spark"
+
+
+class VersionChoice(StrEnum):
+    """Which versions of a figure are made."""
+
+    BOTH = "both"
+    PAPER = "paper"
+    BEYOND = "beyond"
+
+
+def reproduce(
+    figure: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FIGURE ...]",
+            help="opt synthexp1 synthexp2 param IRvsGRRCR changen changealpha robustuti adult "
+            "synthadult, as the paper labels them (default: all).",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="From few tables, to look at first.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
+    ] = Path("rldp-figures"),
+    version: Annotated[
+        VersionChoice, typer.Option(help="As printed, with what is gained beyond, or both.")
+    ] = VersionChoice.BOTH,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar="PROTOCOL ...", help="Compute these anew and keep the other rows."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Processes (default: one per core).")
+    ] = None,
+    backend: Annotated[
+        BackendChoice,
+        typer.Option(help="Processes here, or a cluster by Dask or Spark (see docs/figures.md)."),
+    ] = BackendChoice.LOKY,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of the Dask scheduler (default: one of its own)."),
+    ] = None,
+    json: arguments.Json = False,
+) -> None:
+    """Make the paper's figures: CSV, PNG and SVG each, and an index that judges every claim.
+
+    What was finished before an interruption is not computed again.
+
+    [dim]Example:  rldp reproduce opt --quick -o figures[/dim]
+    """
+    from rldp.experiments.curves import VERSIONS
+    from rldp.experiments.reproduction import reproduce as make
+
+    versions = VERSIONS if version is VersionChoice.BOTH else (version.value,)
+    with _cluster(backend, scheduler), _bar() as progress:
+        made = make(
+            figure or (),
+            output,
+            quick=quick,
+            versions=versions,
+            only=only or (),
+            jobs=jobs,
+            backend=backend.value,
+            progress=progress,
+        )
+    if json:
+        show.as_json(_document(made))
+    else:
+        _told(made)
+
+
+def _told(made: Reproduction) -> None:
+    from rldp.experiments.claims import FAILS, HOLDS, OPEN
+
+    outcomes = [verdict.outcome for verdict in made.verdicts]
+    judged = f"{outcomes.count(HOLDS)} claims hold, {outcomes.count(FAILS)} do not"
+    if OPEN in outcomes:
+        judged += f", {outcomes.count(OPEN)} need other figures"
+    pictures = [path for path in made.files if path.suffix == ".png"]
+    for path in pictures:
+        show.note(f"Picture: {path}   (and .svg, .csv)")
+    show.note(f"Index:   {made.folder / 'index.html'}   ({judged})")
+    show.note(f"{len(pictures)} pictures in {made.seconds:.0f} s; {made.computed} tasks computed")
+
+
+def _document(made: Reproduction) -> dict[str, object]:
+    return {
+        "folder": str(made.folder),
+        "files": [str(path) for path in made.files],
+        "computed": made.computed,
+        "seconds": made.seconds,
+        "claims": [
+            {
+                "figure": verdict.claim.figure,
+                "words": verdict.claim.words,
+                "ours": verdict.ours,
+                "verdict": verdict.outcome,
+                "why": verdict.claim.why,
+            }
+            for verdict in made.verdicts
+        ],
+    }
+
+
+@contextmanager
+def _cluster(backend: BackendChoice, scheduler: str | None) -> Iterator[None]:
+    """The cluster that is asked for, while it is needed."""
+    if backend is not BackendChoice.DASK:
+        yield
+        return
+    from rldp.errors import MissingExtraError
+
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise MissingExtraError("Dask is needed: pip install 'rldp[dask]'.") from None
+    with distributed.Client(*([scheduler] if scheduler else [])):
+        yield
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str], Progress] | None]:
+    """A bar on the terminal, gone when done; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def titled(title: str) -> Progress:
+            task = bars.add_task(title, total=None)
+            return lambda done, total: bars.update(task, completed=done, total=total)
+
+        yield titled
