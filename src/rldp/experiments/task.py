@@ -186,8 +186,7 @@ def _closed_form(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
 
 
 def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
-    """For distinct pairs on a table too large to be sure, the paper's Γ, which is smaller, "
-    "first."""
+    """For distinct pairs on a table too large to be sure, the paper's Γ, which is smaller, first."""
     kept, at_truth, seconds = [], [], []
     for epsilon in task.epsilons:
         started = time.perf_counter()
@@ -199,7 +198,8 @@ def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
             Q = programmes.polyopt(F, epsilon, replace(options, pairs="distinct")).channel
         else:
             known = programmes.polyopt(F, epsilon, options).channel
-            Q = programmes.merged(F, epsilon, [known], options).channel
+            distinct = replace(options, pairs="distinct")
+            Q = programmes.polyopt(F, epsilon, distinct, [known]).channel
         seconds.append(time.perf_counter() - started)
         kept.append(Q.mutual_information(draw.table.p_su))
         at_truth.append(Q.mutual_information(draw.truth) if task.at_truth else np.nan)

@@ -91,9 +91,9 @@ class Search:
 
             found = branching.bounded(prices, closed, self.deadline, reached)
             self.bound = min(self.bound, value + found.bound)
+            self.optimum = self.master.solved()
             if best <= closed:
                 break
-            self.optimum = self.master.solved()
             self._settle()
         self.progress(self.optimum.value, self.bound)
 

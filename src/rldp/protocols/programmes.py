@@ -68,8 +68,10 @@ class Outcome:
     parameters: dict[str, Parameter] = field(default_factory=dict)
 
 
-def polyopt(F: UncertaintySet, epsilon: float, options: Options) -> Outcome:
-    """The best protocol with columns in Γ, thm:poly2.
+def polyopt(
+    F: UncertaintySet, epsilon: float, options: Options, channels: Sequence[Channel] = ()
+) -> Outcome:
+    """The best protocol with columns in Γ, thm:poly2; outputs of channels begin the search.
 
     Formal guarantee: private for every P with P_{u|s} ≥ P^min_{u|s}, a set that contains F.
     """
@@ -85,6 +87,7 @@ def polyopt(F: UncertaintySet, epsilon: float, options: Options) -> Outcome:
         p_min,
         epsilon,
         distinct=distinct,
+        seeds=_columns(channels),
         deadline=options.deadline,
         progress=options.progress,
     )
@@ -102,12 +105,11 @@ def optimal(
     """
     if isinstance(F, AllDistributions | KnownDistribution) and not options.hidden:
         return polyopt(F, epsilon, replace(options, pairs="distinct", objective="empirical"))
-    seeds = [np.moveaxis(_distinct(channel.matrix), 2, 0) for channel in channels]
     found = optimal_columns(
         F,
         epsilon,
         hidden=options.hidden,
-        seeds=np.concatenate(seeds) if seeds else None,
+        seeds=_columns(channels),
         deadline=options.deadline,
         progress=options.progress,
     )
@@ -172,6 +174,12 @@ def srr_threshold(table: Table, largest: float = 20.0) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if is_best(middle) else (middle, high)
     return high
+
+
+def _columns(channels: Sequence[Channel]) -> Array | None:
+    """The outputs of channels, shape (columns, n_s, n_u)."""
+    columns = [np.moveaxis(_distinct(channel.matrix), 2, 0) for channel in channels]
+    return np.concatenate(columns) if columns else None
 
 
 def _distinct(Q: Array) -> Array:
