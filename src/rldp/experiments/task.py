@@ -186,7 +186,7 @@ def _closed_form(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
 
 
 def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
-    """For distinct pairs on a table too large to be sure, the paper's Γ, which is smaller, first."""
+    """PolyOpt; for distinct pairs on large tables the paper's Γ, which is smaller, comes first."""
     kept, at_truth, seconds = [], [], []
     for epsilon in task.epsilons:
         started = time.perf_counter()
