@@ -63,7 +63,7 @@ _OTHERS = {
     "PolyOpt 3×4": Style("PolyOpt 3×4", _ORANGE, "--", "v"),
     "PolyOpt 4×4": Style("PolyOpt 4×4", _BLACK, "-.", "h"),
 }
-_LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
+_PATH, _LONG_NUMBER, _INDENT = map(re.compile, (r' d="[^"]*"', r"\d+\.\d{2,}", r"\s*\n\s*"))
 _SPARSE = 12  # points up to which every one of them is marked
 _POINTS = 5  # and up to which they are not joined
 _PANEL = (2.55, 2.0)  # inches
@@ -213,6 +213,10 @@ def _curve(ax: Axes, style: Style, points: Sequence[Row]) -> Any:
     return line
 
 
+def _tenths(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.1f}"
+
+
 def _marked(ax: Axes, mark: Mark) -> None:
     epsilon, value, protocol, words = mark
     colour = _PROTOCOLS[protocol].colour
@@ -265,7 +269,7 @@ def _picture(paths: Sequence[Path], width: float, height: float, title: str) -> 
 
 
 def _small(figure: Figure, suffix: str) -> bytes:
-    """The picture as a file: few colours in a PNG, hundredths of a point in an SVG."""
+    """The picture as a file: few colours in a PNG, tenths of a point in an SVG."""
     from PIL import Image
 
     whole = BytesIO()
@@ -273,7 +277,8 @@ def _small(figure: Figure, suffix: str) -> bytes:
     figure.savefig(whole, format=suffix[1:], metadata=metadata)
     if suffix == ".svg":
         text = whole.getvalue().decode()
-        return _LONG_NUMBER.sub(lambda x: f"{float(x[0]):.2f}", text).encode()
+        text = _PATH.sub(lambda path: _LONG_NUMBER.sub(_tenths, path[0]), text)
+        return _INDENT.sub("\n", text).encode()
     small = BytesIO()
     picture = Image.open(whole).convert("RGB").quantize(128, dither=Image.Dither.NONE)
     picture.save(small, "PNG", optimize=True)
