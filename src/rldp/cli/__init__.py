@@ -19,6 +19,7 @@ from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
 from rldp.cli.release import new_key, release
+from rldp.cli.studio import studio
 from rldp.cli.verify import verify
 from rldp.errors import CertificateError, RldpError
 
@@ -31,7 +32,7 @@ app = typer.Typer(
     help="Release protocols that keep the most information while a sensitive part stays private.",
     epilog="Start with:  rldp demo",
 )
-for command in (compare, design, audit, verify, release, new_key, estimate, plan, demo):
+for command in (compare, design, audit, verify, release, new_key, estimate, plan, studio, demo):
     app.command(cls=ManyValuesCommand)(command)
 
 
