@@ -76,7 +76,7 @@ def set_in_words(F: UncertaintySet) -> str:
 def gap_in_words(p: ReleaseProtocol) -> str:
     """How much more a protocol of its kind could keep at most."""
     gap = (p.optimality_gap or 0.0) / math.log(2)
-    return f"than {gap:.2g} bits" if gap >= 1e-6 else "than a millionth of a bit"
+    return f"{gap:.2g} bits" if gap >= 1e-6 else "a millionth of a bit"
 
 
 def holds(found: Risk, claim: float) -> bool:
@@ -103,7 +103,7 @@ def _report_in_words(
     channel: Channel, F: UncertaintySet, witness: Witness, *, is_protocol: bool
 ) -> str:
     """An output by the labels that it shows; the columns of a matrix have numbers only."""
-    from rldp.channel import IndependentChannel
+    from rldp.channel import DenseChannel, IndependentChannel
 
     s_labels, u_labels = F.table.schema.s_labels, F.table.schema.u_labels
     n_s, n_u, y = len(s_labels), len(u_labels), witness.y
@@ -115,6 +115,8 @@ def _report_in_words(
         if len(said) > _MOST_SAID:
             said[_MOST_SAID - 1 :] = [f"… {len(said)} in all"]
         return f"with “{', '.join(said)}”" if said else "without either"
+    if is_protocol and isinstance(channel, DenseChannel):
+        return f"“y{y}”"  # as releases label it
     n_second = channel.r_u.shape[1] if isinstance(channel, IndependentChannel) else n_u
     first, second = divmod(y, n_second)
     if is_protocol and channel.n_outputs == n_s * n_u:

@@ -41,6 +41,7 @@ class Studio:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((LOOPBACK, port))
+            self._socket.listen()  # or another server could bind the same port
         except OSError as error:
             self._socket.close()
             raise ParameterError(

@@ -66,12 +66,12 @@ function choices(state, onchange) {
   return h("form", { class: "card controls", onsubmit: (event) => event.preventDefault() },
     h("div", { class: "control" }, h("label", { for: "protocol" }, "Protocol"), select, errorPlace("protocol")),
     h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
-      h("small", {}, "the most informative protocols merge cells; this tells them apart again, at a small cost")),
+      h("small", {}, "the most informative protocols merge cells, or nearly; this tells them apart again, at some cost")),
     h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, short(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))));
 }
 
 function described(p) {
-  const gap = p.gap === null ? "no bound is known" : p.gap_bits < 1e-6 ? "optimal of its kind, to a millionth of a bit" : `no protocol of its kind keeps more ${p.gap}`;
+  const gap = p.gap === null ? "no bound is known" : `no protocol of its kind keeps over ${p.gap} more`;
   return [
     h("div", { class: "card" },
       h("h2", {}, `${p.name}: ${p.what}`),

@@ -22,7 +22,7 @@ export async function show(section, state, page) {
   const search = h("div", { class: "search", role: "status" });
   const below = h("div");
   const about = h("p", { class: "quiet" });
-  section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, tip, legend, search, about), below);
+  section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, legend, search, about), below);
 
   const points = () => [...answer.curves, ...(answer.searched ?? []), ...found];
   const current = () => {
@@ -35,7 +35,7 @@ export async function show(section, state, page) {
   function draw() {
     const all = points();
     const names = ORDER.filter((name) => all.some((point) => point.protocol === name));
-    picture.replaceChildren(curves({ points: all, entropy: answer.entropy_bits, epsilon: read().epsilon, hidden,
+    picture.replaceChildren(tip, curves({ points: all, entropy: answer.entropy_bits, epsilon: read().epsilon, hidden,
       width: Math.max(300, picture.clientWidth || 900), onpick: (epsilon) => pick(epsilon), onhover: hover }));
     const isSame = [...legend.children].map((child) => child.dataset.name).join() === names.join();
     if (!isSame)
@@ -90,6 +90,7 @@ export async function show(section, state, page) {
   function hover(value, figures) {
     tip.hidden = value === null;
     if (value === null) return;
+    tip.classList.toggle("left", value > 4.4); // where the fewest lines are
     tip.replaceChildren(h("strong", {}, `ε = ${short(value)}`),
       h("dl", {}, figures.map((figure) => [h("dt", {}, swatch(figure.protocol), figure.protocol), h("dd", {}, `${percent(figure.share)} · ${bits(figure.bits)}`)])));
   }

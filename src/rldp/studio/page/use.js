@@ -129,6 +129,10 @@ function estimateCard(section, page) {
   return { card, take };
 }
 
+// The most informative design is seldom the easiest to estimate from.
+const narrower = () =>
+  read().identifiable ? "" : h("p", { class: "quiet" }, "Too wide? “Every cell can be estimated” in the ", h("a", { href: at("protocol") }, "protocol step"), " asks for a design whose cells reports tell well apart.");
+
 function figures(told) {
   const part = (caption, records) => {
     const most = Math.max(...records.flatMap((record) => [record.high, record.sample]), 0.01);
@@ -138,6 +142,7 @@ function figures(told) {
   return [
     h("p", {}, `${count(told.reports)} reports. `, told.fit < 0.01 ? h("b", { class: "error" }, `Poor fit (p = ${told.fit.toPrecision(2)}): these reports can hardly come from this protocol.`) : `They fit the protocol (p = ${told.fit.toPrecision(2)}).`),
     told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Choose “every cell can be estimated” in the protocol step to tell them apart.`) : null,
+    narrower(),
     h("p", { class: "quiet" }, "● estimate with its interval   × design sample"),
     part("Cells", told.cells), part("S", told.s), told.u.length ? part("U", told.u) : null,
   ].filter(Boolean);
@@ -154,6 +159,7 @@ function planCard(section, about) {
     try {
       const told = await post("plan", { ...read(), margin: Number(margin.value) / 100, level: Number(level.value), cell: what.value ? JSON.parse(what.value) : null });
       result.replaceChildren(h("div", { class: "facts" }, fact(count(told.needed), "reports", `for ± ${short(100 * told.margin)} percentage points at ${percent(told.level, 0)}`)),
+        narrower(),
         table("Reports that each needs, if the design sample is right", ["What", "expected", "reports"], told.quantities.slice(0, 60).map((row) => [row.name, percent(row.expected), count(row.reports)])));
     } catch (error) {
       result.replaceChildren();
