@@ -366,9 +366,14 @@ def test_a_design_is_shown_audited_proved_and_saved(name, client, session, tmp_p
     p = session.design(Choice.from_request(choice))
     shown = asked(client, "protocol", **choice).json()
     assert shown["bits"] == p.utility / math.log(2)
-    n_y = p.channel.n_outputs
-    np.testing.assert_array_equal(shown["channel"]["values"], p.matrix.reshape(10, n_y))
-    assert len(shown["channel"]["columns"]) == n_y
+    drawn, Q = shown["channel"], p.matrix.reshape(10, -1)
+    np.testing.assert_array_equal(drawn["values"], Q[:, drawn["reports"]])
+    assert drawn["occurring"] == (Q.max(axis=0) > 0).sum()
+    assert drawn["chance"] == pytest.approx((p.table.p_su.ravel() @ Q)[drawn["reports"]].sum())
+    codes = p.report_labels.reports(drawn["columns"])
+    if name == "ue-cr":  # a symbol less 1 in each of 5 blocks
+        codes = np.ravel_multi_index(tuple(codes.T + 1), (3,) * 5)
+    assert codes.tolist() == drawn["reports"]
     found, risk = rldp.risk(p), asked(client, "risk", **choice).json()
     assert risk["holds"] is True
     assert [v["posterior"] for v in risk["values"]] == [v.posterior for v in found.values]

@@ -16,8 +16,11 @@ import rldp
 from rldp.cli import main
 
 pytest.importorskip("starlette", reason="the studio extra is not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("axe_playwright_python", reason="axe is not installed")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
 
 from rldp.studio.limits import Limits
 from rldp.studio.serving import Studio
@@ -57,7 +60,7 @@ def studio():
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as running:
+    with sync_playwright() as running:
         opened = running.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
         yield opened
         opened.close()
@@ -94,7 +97,7 @@ def picture(page, name):
 
 
 def check_accessible(page):
-    found = axe.Axe().run(page).response["violations"]
+    found = Axe().run(page).response["violations"]
     serious = [
         (entry["id"], [node["html"][:120] for node in entry["nodes"][:3]])
         for entry in found

@@ -15,7 +15,7 @@ class Limits:
         request: bytes of any other request.
         columns: columns of a file.
         files: files held in memory; the oldest go first.
-        drawn: entries of a table or channel that the page draws.
+        drawn: cells of a table that the page draws.
     """
 
     upload: int = 256 << 20

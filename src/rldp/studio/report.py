@@ -49,7 +49,7 @@ def report(session: Session, choice: Choice) -> str:
     records = [*setting.curves, *list(setting.searched.values())]
     at = [*setting.at(choice.epsilon)]
     at += [r for (_, e), r in list(setting.searched.items()) if e == choice.epsilon]
-    channel = protocol.channel(p, session.limits.drawn)
+    channel = protocol.channel(p)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     parts = [
         f"<h1>{escape(columns_title(p.table))}: {escape(p.name)} at ε = {p.epsilon:g}</h1>",

@@ -86,6 +86,9 @@ function described(p) {
       p.parameters.length ? table("Parameters", ["Name", "Value", "Meaning"], p.parameters.map((entry) => [entry.name, entry.value, h("span", {}, entry.meaning)])) : null),
     h("div", { class: "card" },
       h("h2", {}, "The channel"),
+      p.channel && p.channel.occurring > p.channel.columns.length
+        ? h("p", { class: "note" }, `The ${p.channel.columns.length} likeliest of ${p.channel.occurring} reports; together they are ${percent(p.channel.chance)} of all.`)
+        : null,
       p.channel
         ? heatMap({ caption: "Chance of each report (columns) for each record (rows), in %", rows: p.channel.rows, columns: p.channel.columns, values: p.channel.values,
             text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)), scale: (value) => Math.sqrt(value) })

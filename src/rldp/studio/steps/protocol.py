@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rldp.channel import UnaryChannel
 from rldp.documents import parameters_document
 from rldp.estimation.identifiability import identifiability
 from rldp.protocol import ReleaseProtocol
@@ -15,6 +19,9 @@ from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
 from rldp.studio.session import Session
 from rldp.wording import MEANINGS, TITLES, columns_title, gap_in_words, set_in_words
+
+_MOST_ENTRIES = 2**20  # of a matrix that is built to be drawn
+_MOST_COLUMNS = 40  # reports that are drawn
 
 
 def start(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -79,26 +86,41 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "outputs": _count(p.channel.n_outputs),
         "identified": int(identifiability(p.channel).cells.sum()),
         "cells": p.table.counts.size,
-        "channel": channel(p, session.limits.drawn),
+        "channel": channel(p),
         "fingerprint": p.fingerprint,
         "code": code.snippets("protocol", choice, session.file(choice.data).name),
     }
 
 
-def channel(p: ReleaseProtocol, most: int) -> dict[str, Any] | None:
-    """Q with labels, rows the records and columns the reports; None where it is too large."""
+def channel(p: ReleaseProtocol) -> dict[str, Any] | None:
+    """Q with labels, rows the records and columns the likeliest reports; None where it is huge."""
     n_s, n_u = p.channel.shape
     n_y = p.channel.n_outputs
-    if n_s * n_u * n_y > most:
+    if n_s * n_u * n_y > _MOST_ENTRIES:
         return None
-    labels = p.report_labels.all
+    Q = p.matrix.reshape(n_s * n_u, n_y)
+    chance = p.table.p_su.ravel() @ Q
+    occurring = np.flatnonzero(Q.max(axis=0) > 0)
+    shown = occurring[np.argsort(-chance[occurring], kind="stable")][:_MOST_COLUMNS]
+    shown.sort()
     schema = p.schema
     rows = [f"{s} | {u}" if schema.useful else s for s in schema.s_labels for u in schema.u_labels]
     return {
         "rows": rows,
-        "columns": list(labels) if len(labels) == n_y else [f"y{y}" for y in range(n_y)],
-        "values": p.matrix.reshape(n_s * n_u, n_y).tolist(),
+        "columns": p.report_labels.texts(_reports(p, shown)).to_pylist(),
+        "values": Q[:, shown].tolist(),
+        "reports": shown.tolist(),
+        "occurring": int(occurring.size),
+        "chance": float(chance[shown].sum()),
     }
+
+
+def _reports(p: ReleaseProtocol, outputs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Indices of the matrix as a release writes them: for sets a symbol in each block."""
+    if not isinstance(p.channel, UnaryChannel):
+        return outputs
+    symbols = (p.channel.other.shape[1],) * p.channel.n_blocks
+    return np.stack(np.unravel_index(outputs, symbols), axis=1) - 1
 
 
 def _readable(value: Any) -> str:
