@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import sys
 import time
 from io import BytesIO
@@ -501,27 +502,32 @@ def test_the_report_stands_alone_and_escapes_what_is_in_the_data(client):
     assert "Proved" in text
 
 
-def test_nothing_is_written_to_disk(client):
-    written = []
+def test_nothing_is_written_to_disk(client, tmp_path):
+    written, is_watching = [], True
 
-    def audit_hook(event, arguments):
-        if event == "open" and isinstance(arguments[2], int) and written is not None:
-            import os
+    def watch(event, arguments):
+        flags = arguments[2] if event == "open" else None
+        if (
+            is_watching
+            and isinstance(flags, int)
+            and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        ):
+            written.append(str(arguments[0]))
 
-            if arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
-                written.append(str(arguments[0]))
-
-    sys.addaudithook(audit_hook)
-    known = uploaded(client, "survey.csv", SURVEY * 1).json()
+    sys.addaudithook(watch)  # for good: there is no way to take it off
+    known = uploaded(client, "survey.csv", SURVEY).json()
     choice = {"data": known["id"], "sensitive": ["income"], "useful": ["age"], "missing": "drop"}
     choice["protocol"] = "ir"
     asked(client, "table", **choice)
     designed(client, **choice)
-    ended(client, asked(client, "release", **choice).json())
-    asked(client, "download/report", **choice)
-    asked(client, "download/protocol", **choice)
+    assert ended(client, asked(client, "release", **choice).json())["state"] == "done"
+    assert asked(client, "download/report", **choice).status_code == 200
+    assert asked(client, "download/protocol", **choice).status_code == 200
     found = [name for name in written if "/dev/" not in name and "__pycache__" not in name]
     assert found == []
+    (tmp_path / "seen").write_text("a control: this one must be noticed")
+    assert written[-1] == str(tmp_path / "seen")
+    is_watching = False
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ export function table(caption, heads, rows, attributes = {}) {
       "table",
       attributes,
       h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place && rows.length && !(rows[0][place] instanceof Node) ? "figure" : null }, head)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
     ),
   );

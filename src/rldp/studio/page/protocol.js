@@ -91,7 +91,7 @@ function described(p) {
         : null,
       p.channel
         ? heatMap({ caption: "Chance of each report (columns) for each record (rows), in %", rows: p.channel.rows, columns: p.channel.columns, values: p.channel.values,
-            text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)), scale: (value) => Math.sqrt(value) })
+            text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)), scale: (value, most) => Math.sqrt(value / most) })
         : h("p", { class: "note" }, `With ${p.outputs} different reports it is too large to draw; the protocol file has it in a compact form.`)),
     codePanel(p.code),
     next(at("risk"), "What can someone learn?"),

@@ -19,7 +19,7 @@ export async function show(section, state, page) {
 }
 
 function levels(risk) {
-  const odds = (level) => (level.odds === null || level.epsilon === "inf" ? "no limit" : `× ${level.odds.toPrecision(4)}`);
+  const odds = (level) => (level.odds === null || level.epsilon === "inf" ? "no limit" : level.odds > 1e6 ? "over a million" : `× ${level.odds.toPrecision(4)}`);
   return h("div", { class: "card" },
     h("h2", {}, `How far one report can move the odds on ${risk.sensitive}`),
     h("p", {}, "F is ", risk.set, "."),
