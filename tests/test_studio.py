@@ -6,8 +6,12 @@ import gzip
 import json
 import math
 import os
+import re
+import signal
+import subprocess
 import sys
 import time
+import urllib.request
 from io import BytesIO
 
 import numpy as np
@@ -554,6 +558,23 @@ def test_the_command_loads_a_file_and_says_what_is_wrong_with_another(
     assert "nowhere.csv" in capsys.readouterr().err
     assert main(["studio", "--port", "70000"]) == 2
     assert "70000" in capsys.readouterr().err
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path):
+    path = tmp_path / "survey.csv"
+    path.write_bytes(SURVEY)
+    command = [sys.executable, "-m", "rldp.cli", "studio", str(path), "--no-browser"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as server:
+        address = re.search(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())[0]
+        with urllib.request.urlopen(f"{address}api/session", timeout=60) as answer:
+            start = json.load(answer)["start"]
+        with urllib.request.urlopen(f"{address}api/files/{start}", timeout=60) as answer:
+            assert json.load(answer)["name"] == "survey.csv"
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=60)
+    assert (server.returncode, err) == (0, "")
+    assert "has ended" in out
 
 
 def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -37,4 +38,6 @@ def studio(
 
     server = Studio(data, port)
     show.note(f"rldp studio: {server.address}   (Ctrl-C to end)")
-    server.run(opens_browser=not no_browser)
+    with suppress(KeyboardInterrupt):  # the way to end it
+        server.run(opens_browser=not no_browser)
+    show.note("The studio has ended; what was not saved is gone.")

@@ -27,7 +27,7 @@ GRID = (
     *(i / 4 for i in range(2, 12)),
     *(i / 2 for i in range(6, 17)),
 )
-_MOST_SETTINGS = 32
+_MOST_REMEMBERED = 128  # of each kind
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Setting:
 
     F: UncertaintySet
     searched: dict[tuple[str, float], Record] = field(default_factory=dict)
+    _at: dict[float, list[Record]] = field(default_factory=dict)
 
     @cached_property
     def curves(self) -> list[Record]:
@@ -43,8 +44,10 @@ class Setting:
         return compare(self.F, GRID, protocols=CLOSED_FORMS)
 
     def at(self, epsilon: float) -> list[Record]:
-        """The closed forms at one ε."""
-        return compare(self.F, epsilon, protocols=CLOSED_FORMS)
+        """The closed forms at one ε; a slider comes back to where it was."""
+        if epsilon not in self._at:
+            _remember(self._at, epsilon, compare(self.F, epsilon, protocols=CLOSED_FORMS))
+        return self._at[epsilon]
 
 
 class Session:
@@ -144,7 +147,7 @@ class Session:
 
 def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
     memory[key] = value
-    for old in list(memory)[:-_MOST_SETTINGS]:
+    for old in list(memory)[:-_MOST_REMEMBERED]:
         del memory[old]
 
 

@@ -106,6 +106,7 @@ export async function show(section, state, page) {
     page.moved();
     const mine = ++asked;
     clearTimeout(timer);
+    if (job?.state === "running") stop(job).catch(() => {}); // closed forms come first; searches begin again
     if (isOtherSet) found = [];
     if (isOtherSet) isHalted = false;
     try {
@@ -122,7 +123,6 @@ export async function show(section, state, page) {
   }
 
   async function searches() {
-    if (job?.state === "running") stop(job).catch(() => {});
     const mine = asked;
     try {
       job = await post("search", read());
@@ -146,6 +146,7 @@ export async function show(section, state, page) {
     if (told.state === "running")
       search.replaceChildren(bar(told.progress.share, "Searches"), h("span", {}, told.stopping ? "Stopping after this one …" : ` searching ${told.progress.note ?? ""} `),
         h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => halt(told) }, "Stop"));
+    else if (told.state === "stopped" && !isHalted) search.replaceChildren(h("span", {}, "Searches begin when ε rests …"));
     else if (told.state === "stopped")
       search.replaceChildren(h("span", {}, "Searches stopped: what was found stays. "),
         h("button", { type: "button", class: "small", onclick: () => { isHalted = false; searches(); } }, "Go on"));
