@@ -20,6 +20,7 @@ NAMES = (
     "spark",
     "estimate",
     "coverage",
+    "studio",
 )
 
 

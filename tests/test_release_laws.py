@@ -152,11 +152,11 @@ def test_single_precision_probabilities_are_caught() -> None:
 
 
 def test_all_orders_of_a_shuffle_are_equally_likely() -> None:
-    from rldp.release.shuffle import _order
+    from rldp.release.shuffle import random_order
 
     source = SecureWords()
     orders = list(itertools.permutations(range(4)))
     counts = np.zeros((1, 24))
     for _ in range(12_000):
-        counts[0, orders.index(tuple(_order(4, source).tolist()))] += 1
+        counts[0, orders.index(tuple(random_order(4, source).tolist()))] += 1
     assert misfit(counts, np.full((1, 24), 1 / 24)) > LEVEL

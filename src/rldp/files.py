@@ -18,9 +18,7 @@ _MOST_BYTES = 2**28
 
 def write_document(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
     """Write a document as JSON; a file of this name is replaced only once the new one is whole."""
-    # one line for each entry: people find their way, and tables stay short
-    entries = (f"{_json(key)}: {_json(value)}" for key, value in document.items())
-    write_text(path, "{\n" + ",\n".join(entries) + "\n}\n")
+    write_text(path, document_text(document))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -47,6 +45,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def document_text(document: dict[str, Any]) -> str:
+    """A document as the JSON that stands in its file."""
+    # one line for each entry: people find their way, and tables stay short
+    entries = (f"{_json(key)}: {_json(value)}" for key, value in document.items())
+    return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:

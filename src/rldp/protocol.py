@@ -20,7 +20,7 @@ from rldp import documents
 from rldp.channel import Channel, IntegerParts
 from rldp.errors import CertificateError, DataError, FileError
 from rldp.estimation.estimating import Estimating
-from rldp.files import read_document, write_document
+from rldp.files import document_text, read_document, write_document
 from rldp.proof import Proof, ProofError, check
 from rldp.release.releasing import Releasing
 from rldp.robust import RobustUtility, robust_utility
@@ -205,6 +205,12 @@ def verify(protocol: ReleaseProtocol | str | os.PathLike[str]) -> Proof:
     if isinstance(protocol, ReleaseProtocol):
         return _proof(protocol.document(), "The protocol")
     return _proof(_read(protocol, (_WHOLE,)), str(protocol))
+
+
+def saved_text(protocol: ReleaseProtocol | PublicProtocol) -> str:
+    """What `save` writes, for those who keep it elsewhere than on disk."""
+    document = protocol.document()
+    return document_text(document | {"hash": _hash(document)})
 
 
 def load(path: str | os.PathLike[str]) -> ReleaseProtocol | PublicProtocol:

@@ -20,6 +20,7 @@ from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
 from rldp.cli.release import new_key, release
 from rldp.cli.reproduce import reproduce
+from rldp.cli.studio import studio
 from rldp.cli.verify import verify
 from rldp.errors import CertificateError, RldpError
 
@@ -32,7 +33,20 @@ app = typer.Typer(
     help="Release protocols that keep the most information while a sensitive part stays private.",
     epilog="Start with:  rldp demo",
 )
-for command in (compare, design, audit, verify, release, new_key, estimate, plan, reproduce, demo):
+_COMMANDS = (
+    compare,
+    design,
+    audit,
+    verify,
+    release,
+    new_key,
+    estimate,
+    plan,
+    studio,
+    reproduce,
+    demo,
+)
+for command in _COMMANDS:
     app.command(cls=ManyValuesCommand)(command)
 
 

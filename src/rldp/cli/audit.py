@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from rldp import wording
 from rldp.cli import arguments, report, show
 from rldp.errors import DataError, ParameterError
 
@@ -96,7 +97,7 @@ def audit(
         report.risk(found, F, channel, file=file.name, name=name, claim=claim)
         if least is not None:
             report.usefulness(least, F, channel)
-    if claim is not None and not report.holds(found, claim):
+    if claim is not None and not wording.holds(found, claim):
         raise typer.Exit(1)
 
 
@@ -150,7 +151,7 @@ def _protocol(file: Path, options: _Options) -> _Subject:
     if options.data is not None:
         F = options.set_from_data(p.schema)
         if F.table.schema != p.schema:
-            theirs, ours = show.columns_title(F.table), show.schema_title(p.schema)
+            theirs, ours = wording.columns_title(F.table), wording.schema_title(p.schema)
             raise DataError(f"Expected data with {ours} as {file.name} has it, got {theirs}.")
         return _Subject(p.channel, F, p.name)
     if not isinstance(p, ReleaseProtocol):

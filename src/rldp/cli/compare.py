@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rldp import wording
 from rldp.cli import arguments, show
 
 
@@ -48,7 +49,7 @@ def compare(
     if plot is not None:
         from rldp.plots import tradeoff
 
-        tradeoff(records, plot, title=show.columns_title(F.table))
+        tradeoff(records, plot, title=wording.columns_title(F.table))
     if json:
         show.as_json(records)
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rldp import wording
 from rldp.cli import show
 from rldp.errors import FileError
 
@@ -91,7 +92,7 @@ def _draw(F: UncertaintySet, picture: Path) -> None:
         tradeoff(
             compare(F, epsilons, protocols=shown),
             picture,
-            title=show.columns_title(F.table),
+            title=wording.columns_title(F.table),
             mark=1.0,
         )
     except MissingExtraError as error:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table as Grid
 
-from rldp.cli.show import note, paragraph, schema_title
+from rldp.cli.show import note, paragraph
+from rldp.wording import schema_title
 
 if TYPE_CHECKING:
     from rldp.estimation.estimate import Estimate

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rldp.cli.show import columns_title, note, paragraph, set_in_words
+from rldp.cli.show import note, paragraph
+from rldp.wording import columns_title, finite, holds, not_covered, set_in_words, worst_case
 
 if TYPE_CHECKING:
-    from rldp.auditing import Witness
     from rldp.channel import Channel
     from rldp.disclosure import Risk
     from rldp.robust import RobustUtility
     from rldp.uncertainty import UncertaintySet
 
-CLAIM_ATOL = 1e-9  # by which an audited ε may exceed a claimed one, for rounding
 _MOST_ROWS = 24  # S values that are listed
 _LONGEST = 40  # characters of a label
-_MOST_SAID = 4  # parts of a report that are named
 
 
 def risk(
@@ -56,7 +54,7 @@ def risk(
     _columns([(line, f"ε = {_epsilon(x)}", _odds(x)) for line, x in rows.items()])
     if claim is not None:
         note(f"  the claim ε = {claim:g} {'holds' if holds(found, claim) else 'is BROKEN'}")
-    paragraph(_worst_case(found, F, channel, S, is_protocol=name is not None), after_space=True)
+    paragraph(worst_case(found, F, channel, S, is_protocol=name is not None), after_space=True)
 
     note(f"\n{S}: share of people, and at most after any report")
     shown = found.values[:_MOST_ROWS]
@@ -86,7 +84,7 @@ def risk(
             f"{c.simulations:,} simulated samples (promised {100 * c.nominal:g} %)."
         )
     note("\nNot covered")
-    for sentence in _not_covered(F):
+    for sentence in not_covered(F):
         paragraph(f"- {sentence}")
 
 
@@ -114,9 +112,9 @@ def risk_summary(
         "guess": asdict(found.guess),
         "second_report": asdict(found.second_report),
         "coverage": None if found.coverage is None else asdict(found.coverage),
-        "not_covered": _not_covered(F),
+        "not_covered": not_covered(F),
     }
-    return {key: _finite(value) for key, value in summary.items()}
+    return {key: finite(value) for key, value in summary.items()}
 
 
 def usefulness(least: RobustUtility, F: UncertaintySet, channel: Channel) -> None:
@@ -136,64 +134,6 @@ def usefulness_summary(least: RobustUtility, F: UncertaintySet, channel: Channel
     """The same for machines, in nats."""
     robust = {"lower": least.lower, "upper": least.upper, "p_su": least.distribution.tolist()}
     return {"utility": channel.mutual_information(F.table.p_su), "robust_utility": robust}
-
-
-def holds(found: Risk, claim: float) -> bool:
-    """Whether the audited ε is within a claimed one."""
-    return found.audit.epsilon <= claim + CLAIM_ATOL
-
-
-def _worst_case(
-    found: Risk, F: UncertaintySet, channel: Channel, S: str, *, is_protocol: bool
-) -> str:
-    witness = found.audit.witness
-    if found.audit.epsilon < CLAIM_ATOL:
-        return f"No single report tells anything of {S}."
-    report = _report_in_words(channel, F, witness, is_protocol=is_protocol)
-    s, other_s = (F.table.schema.s_labels[code] for code in (witness.s, witness.other_s))
-    likely = f"is {witness.ratio:.4g} times as likely for {s} as for {other_s}"
-    if math.isinf(witness.ratio):
-        likely = f"may come from {s} and never comes from {other_s}"
-    return f"Worst case: report {report} {likely}, under a distribution in F."
-
-
-def _report_in_words(
-    channel: Channel, F: UncertaintySet, witness: Witness, *, is_protocol: bool
-) -> str:
-    """An output by the labels that it shows; the columns of a matrix have numbers only."""
-    from rldp.channel import IndependentChannel
-
-    s_labels, u_labels = F.table.schema.s_labels, F.table.schema.u_labels
-    n_s, n_u, y = len(s_labels), len(u_labels), witness.y
-    if isinstance(y, tuple):  # what each block says, -1 where it is silent; two of them matter
-        both = [witness.s, witness.other_s]
-        blocks = both if len(y) == n_s else [s * n_u + u for s in both for u in range(n_u)]
-        cells = [(b, y[b]) if len(y) == n_s else divmod(b, n_u) for b in blocks if y[b] >= 0]
-        said = [f"{s_labels[s]} | {u_labels[u]}" for s, u in cells]
-        if len(said) > _MOST_SAID:
-            said[_MOST_SAID - 1 :] = [f"… {len(said)} in all"]
-        return f"with “{', '.join(said)}”" if said else "without either"
-    n_second = channel.r_u.shape[1] if isinstance(channel, IndependentChannel) else n_u
-    first, second = divmod(y, n_second)
-    if is_protocol and channel.n_outputs == n_s * n_u:
-        return f"“{s_labels[first]} | {u_labels[second]}”"
-    if isinstance(channel, IndependentChannel):
-        return f"of column {first}" + (f" with “{u_labels[second]}”" if n_second > 1 else "")
-    return f"of column {y}"
-
-
-def _not_covered(F: UncertaintySet) -> list[str]:
-    U = ", ".join(column.name for column in F.table.schema.useful)
-    about_u = [
-        f"{U}: reports may tell all of it that plain LDP above allows",
-        f"someone who knows a person's {U}: “over all distributions” is all that holds",
-    ]
-    return [
-        *(about_u if U else []),
-        "a truth outside F: again “over all distributions” is all that holds",
-        "a second fresh report: ε does not add up; draw once and keep the answer",
-        "the people in the table that F is built from: it must be public or protected",
-    ]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> None:
@@ -219,11 +159,3 @@ def _odds(x: float) -> str:
 
 def _percent(x: float) -> str:
     return f"{100 * x:.1f} %"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

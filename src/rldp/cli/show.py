@@ -12,37 +12,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table as Grid
 
+from rldp.wording import MEANINGS, TITLES, columns_title, gap_in_words, set_in_words
+
 if TYPE_CHECKING:
     from rldp.proof import Proof
     from rldp.protocol import ReleaseProtocol
-    from rldp.schema import Schema
-    from rldp.table import Table
     from rldp.uncertainty import UncertaintySet
 
-_MEANINGS = {
-    "epsilon_1": "budget spent on S",
-    "epsilon_2": "budget spent on U",
-    "delta_2": "log-odds of the truth in the report of U (inf: sent as it is)",
-    "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
-    "kappa": "chance that the own value is reported",
-    "lambda": "chance that another value is reported",
-    "mixed_share": "share of a closed form mixed in, so that every cell can be estimated",
-    "identifiability_cost": "nats that this costs",
-    "guaranteed_utility": "nats kept whatever distribution of the set is true",
-}
 _NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
-_TITLES = {
-    "grr": "randomised response on the whole record",
-    "ue": "unary encoding of the whole record",
-    "srr": "secret randomised response",
-    "ir": "S and U reported independently",
-    "grr-cr": "one noisy S, with U if it is right and a made-up U if not",
-    "ue-cr": "a noisy set of S values, each with a true or made-up U",
-    "polyopt": "the best outputs for a simplex around F, by linear programming",
-    "ldp-optimal": "the best that protects the whole record",
-    "best": "the best mixture of the outputs of all others",
-    "ceiling": "nothing can keep more, even if the frequencies were the truth",
-}
 
 
 def note(text: str) -> None:
@@ -67,17 +44,6 @@ def release(summary: Mapping[str, Any]) -> None:
 def as_json(value: Any) -> None:
     """The value as JSON."""
     print(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def columns_title(table: Table) -> str:
-    """Which columns are S and which are U."""
-    return schema_title(table.schema)
-
-
-def schema_title(schema: Schema) -> str:
-    """The same of a schema alone."""
-    s, u = ([column.name for column in side] for side in (schema.sensitive, schema.useful))
-    return f"S = {', '.join(s)} ({schema.n_s})   U = {', '.join(u) or 'nothing'} ({schema.n_u})"
 
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
@@ -114,7 +80,7 @@ def _grid(
             _kept(rows[e], is_best=is_real and rows[e]["utility"] >= best[e]) for e in epsilons
         ]
         if with_notes:
-            cells += [f"{rows[epsilons[0]]['seconds']:.3f}", _TITLES.get(name, "")]
+            cells += [f"{rows[epsilons[0]]['seconds']:.3f}", TITLES.get(name, "")]
         grid.add_row(name, *cells)
     return grid
 
@@ -124,43 +90,13 @@ def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
     return f"[bold]★ {text}[/bold]" if is_best else text
 
 
-def set_in_words(F: UncertaintySet) -> str:
-    """For which distributions there is privacy."""
-    from rldp.uncertainty import (
-        AllDistributions,
-        ConfidenceSet,
-        KLSet,
-        RenyiSet,
-        TotalVariationSet,
-    )
-
-    people = f"{F.table.n:,} records"
-    if F.table.dropped:
-        people += f" ({F.table.dropped:,} with missing values dropped)"
-    if isinstance(F, AllDistributions):
-        return f"private for every distribution; usefulness measured on {people}"
-    if not isinstance(F, ConfidenceSet):
-        return f"private for the frequencies of {people} only"
-    if isinstance(F, TotalVariationSet):
-        return (
-            f"private for every distribution within total variation {F.budget:.3g} of the "
-            f"frequencies of {people} (α = {F.alpha:g}, for any number of records)"
-        )
-    test = "a χ² test"
-    if isinstance(F, KLSet):
-        test = "a likelihood ratio test"
-    elif isinstance(F, RenyiSet):
-        test = f"a power-divergence test of order {F.order:g}"
-    return f"private for every distribution that {test} on {people} accepts at α = {F.alpha:g}"
-
-
 def protocol(p: ReleaseProtocol) -> None:
     """What was designed, what it keeps and what it promises."""
     names = ", ".join(column.name for column in p.schema.sensitive)
-    note(f"{p.name}: {_TITLES.get(p.name, '')}")
+    note(f"{p.name}: {TITLES.get(p.name, '')}")
     grid = Grid.grid(padding=(0, 2))
     for name, value in p.parameters.items():
-        grid.add_row(f"  {name}", _numbers(value), f"[dim]{_MEANINGS.get(name, '')}[/dim]")
+        grid.add_row(f"  {name}", _numbers(value), f"[dim]{MEANINGS.get(name, '')}[/dim]")
     Console(highlight=False).print(grid)
     note(
         f"keeps {p.utility / math.log(2):.4f} bits, {100 * p.normalised_utility:.1f} % of H(X); "
@@ -168,14 +104,9 @@ def protocol(p: ReleaseProtocol) -> None:
         f"= {math.exp(p.epsilon):.4g}"
     )
     if p.optimality_gap is not None:
-        note(f"no protocol of its kind keeps {_gap(p)} more")
+        note(f"no protocol of its kind keeps over {gap_in_words(p)} more")
     note(set_in_words(p.uncertainty))
     note("not promised: privacy of U itself, against other distributions, or for repeated answers")
-
-
-def _gap(p: ReleaseProtocol) -> str:
-    gap = (p.optimality_gap or 0.0) / math.log(2)
-    return f"than {gap:.2g} bits" if gap >= 1e-6 else "than a millionth of a bit"
 
 
 def _numbers(value: float | tuple[float, ...]) -> str:

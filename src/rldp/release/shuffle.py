@@ -54,12 +54,12 @@ class Shuffle:
             file.seek(0)
             with pa.ipc.open_stream(file) as reader:
                 pile = reader.read_all()
-            shuffled = pile.take(pa.array(_order(pile.num_rows, self._source)))
+            shuffled = pile.take(pa.array(random_order(pile.num_rows, self._source)))
             yield from shuffled.combine_chunks().to_batches(max_chunksize=_ROWS)
             file.truncate(0)
 
 
-def _order(n: int, source: WordSource) -> NDArray[np.intp]:
+def random_order(n: int, source: WordSource) -> NDArray[np.intp]:
     """An order of n things, all equally likely: they are sorted by different random words."""
     while True:
         words = source.words(0, n, 1)[:, 0].copy()

@@ -1,0 +1,124 @@
+// Curves and intervals as SVG, drawn to the width there is; colours come from the style sheet.
+
+import { h, percent, s, short } from "./dom.js";
+
+const MARKS = { grr: "circle", ue: "down", srr: "square", ir: "up", "grr-cr": "diamond", "ue-cr": "cross", polyopt: "x", best: "star", ceiling: "" };
+
+function mark(name, x, y) {
+  const shapes = {
+    circle: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
+    square: "M-3.5 -3.5h7v7h-7z",
+    diamond: "M0 -5L5 0L0 5L-5 0z",
+    up: "M0 -5L5 4H-5z",
+    down: "M0 5L5 -4H-5z",
+    cross: "M-5 -1.5h3.5v-3.5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5z",
+    x: "M-4 -4L4 4M-4 4L4 -4",
+    star: "M0 -6L1.8 -1.9L6 -1.9L2.6 .9L3.9 5L0 2.5L-3.9 5L-2.6 .9L-6 -1.9L-1.8 -1.9z",
+  };
+  const shape = shapes[MARKS[name]];
+  return shape ? s("path", { d: shape, transform: `translate(${x} ${y})`, class: `mark of-${name}` }) : null;
+}
+
+export const swatch = (name) =>
+  s("svg", { class: "swatch", viewBox: "0 0 34 14", "aria-hidden": "true" },
+    s("path", { d: "M1 7H33", class: `line of-${name}` }), mark(name, 17, 7));
+
+function ticks(most, wanted) {
+  const rough = most / wanted;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].find((factor) => factor * unit >= rough) * unit;
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
+}
+
+// points: [{protocol, epsilon, bits, share}]; onpick is told the ε that was clicked
+export function curves({ points, entropy, epsilon, hidden, width, onpick, onhover }) {
+  const height = Math.round(Math.min(420, Math.max(260, 0.5 * width)));
+  const left = 48, right = width > 560 ? 52 : 14, top = 14, bottom = 44;
+  const shown = points.filter((point) => !hidden.has(point.protocol));
+  const mostX = Math.max(...points.map((point) => point.epsilon), 1);
+  const mostY = Math.min(1, 1.06 * Math.max(...shown.map((point) => point.share), 0.02));
+  const x = (value) => left + ((width - left - right) * value) / mostX;
+  const y = (share) => height - bottom - ((height - top - bottom) * share) / mostY;
+  const picture = s("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
+    "aria-label": "Information kept over ε, a line for each protocol; the table below has the figures" });
+  for (const share of ticks(mostY, 6))
+    picture.append(s("path", { class: "grid", d: `M${left} ${y(share)}H${width - right}` }),
+      s("text", { x: left - 8, y: y(share) + 4, class: "tick end" }, `${short(100 * share)} %`));
+  for (const value of ticks(mostX, width > 560 ? 9 : 5))
+    picture.append(s("path", { class: "grid", d: `M${x(value)} ${top}V${height - bottom}` }),
+      s("text", { x: x(value), y: height - bottom + 18, class: "tick middle" }, short(value)));
+  if (width > 560)
+    for (const value of ticks(mostY * entropy, 6).slice(1))
+      picture.append(s("text", { x: width - right + 6, y: y(value / entropy) + 4, class: "tick" }, short(value)));
+  picture.append(s("text", { x: (left + width - right) / 2, y: height - 6, class: "axis middle" }, "ε in nats: the smaller, the more private"));
+  if (width > 560)
+    picture.append(s("text", { class: "axis middle", transform: `translate(${width - 10} ${(top + height - bottom) / 2}) rotate(90)` }, "bits"));
+  const lines = s("g");
+  for (const name of new Set(shown.map((point) => point.protocol))) {
+    const mine = shown.filter((point) => point.protocol === name).sort((a, b) => a.epsilon - b.epsilon);
+    const d = mine.map((point, i) => `${i ? "L" : "M"}${x(point.epsilon).toFixed(1)} ${y(point.share).toFixed(1)}`).join("");
+    lines.append(s("path", { d, class: `line of-${name}` }));
+    const every = Math.max(1, Math.round(mine.length / 9));
+    mine.forEach((point, i) => (i % every ? null : lines.append(mark(name, x(point.epsilon), y(point.share)) ?? "")));
+  }
+  picture.append(lines);
+  if (epsilon <= mostX)
+    picture.append(s("path", { class: "chosen", d: `M${x(epsilon)} ${top}V${height - bottom}` }),
+      s("text", { x: x(epsilon) + (epsilon > 0.85 * mostX ? -6 : 6), y: top + 10, class: `tick strong ${epsilon > 0.85 * mostX ? "end" : ""}` }, `ε = ${short(epsilon)}`));
+  const guide = s("path", { class: "guide", d: "" });
+  picture.append(guide);
+  const under = (event) => {
+    const box = picture.getBoundingClientRect();
+    const value = ((((event.clientX - box.left) * width) / box.width - left) / (width - left - right)) * mostX;
+    return Math.min(mostX, Math.max(0.05, value));
+  };
+  picture.addEventListener("pointermove", (event) => {
+    const value = under(event);
+    guide.setAttribute("d", `M${x(value)} ${top}V${height - bottom}`);
+    onhover(value, figuresAt(shown, value), event);
+  });
+  picture.addEventListener("pointerleave", () => {
+    guide.setAttribute("d", "");
+    onhover(null, []);
+  });
+  picture.addEventListener("click", (event) => onpick(Number(under(event).toPrecision(2))));
+  return picture;
+}
+
+// what each line shows at an ε, between its points, the most first
+function figuresAt(points, value) {
+  const figures = [];
+  for (const name of new Set(points.map((point) => point.protocol))) {
+    const mine = points.filter((point) => point.protocol === name).sort((a, b) => a.epsilon - b.epsilon);
+    const after = mine.findIndex((point) => point.epsilon >= value);
+    if (after === -1 || (after === 0 && mine[0].epsilon > value + 0.051)) continue;
+    const [a, b] = [mine[Math.max(0, after - 1)], mine[after]];
+    const t = b.epsilon > a.epsilon ? (value - a.epsilon) / (b.epsilon - a.epsilon) : 1;
+    figures.push({ protocol: name, bits: a.bits + t * (b.bits - a.bits), share: a.share + t * (b.share - a.share) });
+  }
+  return figures.sort((a, b) => b.share - a.share);
+}
+
+// records with low, high, estimate and sample: a row each, on one scale
+export function interval(record, most) {
+  const at = (share) => 4 + (192 * Math.min(1, Math.max(0, share))) / most;
+  return s("svg", { class: "interval", viewBox: "0 0 200 18", role: "img",
+    "aria-label": `${percent(record.low)} to ${percent(record.high)}, design sample ${percent(record.sample)}` },
+    s("path", { class: "grid", d: "M4 9H196" }),
+    s("path", { class: record.estimate === null ? "range open" : "range", d: `M${at(Math.max(0, record.low))} 9H${at(Math.max(0, record.high))}` }),
+    record.estimate === null ? null : s("circle", { class: "estimate", cx: at(record.estimate), cy: 9, r: 4 }),
+    s("path", { class: "sample", d: `M${at(record.sample) - 4} 5l8 8m0 -8l-8 8` }));
+}
+
+// from a prior share to the highest posterior
+export function rise(prior, posterior) {
+  const at = (share) => 5 + 190 * share;
+  return s("svg", { class: "interval", viewBox: "0 0 200 18", "aria-hidden": "true" },
+    s("path", { class: "grid", d: "M5 9H195" }),
+    s("path", { class: "range risk", d: `M${at(prior)} 9H${at(posterior)}` }),
+    s("circle", { class: "prior", cx: at(prior), cy: 9, r: 4 }),
+    s("path", { class: "posterior", d: `M${at(posterior)} 3l6 6l-6 6l-6 -6z` }));
+}
+
+export const bar = (share, label) =>
+  h("progress", { max: 1, value: Math.min(1, Math.max(0, share ?? 0)), "aria-label": label });

@@ -1,0 +1,99 @@
+// Step 3: the chosen protocol, designed with progress, and what it does.
+
+import { follow, post, stop } from "./api.js";
+import { announce, bits, clearErrors, codePanel, errorPlace, fact, h, next, percent, seconds, short, showError, table } from "./dom.js";
+import { bar } from "./charts.js";
+import { heatMap } from "./heat.js";
+import { at, change, read } from "./state.js";
+
+export const TITLE = "Protocol";
+export const LEAD = "What a person sends instead of the record: how likely is each report, for each record?";
+
+const NAMES = ["best", "optimal", "polyopt", "ue-cr", "grr-cr", "ir", "srr", "ue", "grr", "ldp-optimal"];
+
+export async function show(section, state, page) {
+  const work = h("div", { class: "search", role: "status" });
+  const result = h("div");
+  const redesign = () => {
+    page.moved();
+    clearErrors(section);
+    designed(section, page, work, result).catch((error) => page.isAlive() && showError(section, error));
+  };
+  section.append(choices(state, redesign), errorPlace("sensitive"), work, result);
+  await designed(section, page, work, result);
+}
+
+// The design of what is chosen now, started if need be and watched to its end.
+export async function designed(section, page, work, result, isAgain = false) {
+  const choice = read();
+  const mine = JSON.stringify(choice);
+  const isWanted = () => page.isAlive() && JSON.stringify(read()) === mine;
+  result.replaceChildren();
+  const job = await post("design", { ...choice, again: isAgain });
+  const ended = await follow(job, (told) => status(work, told), isWanted);
+  if (!ended) return null;
+  if (ended.error) throw Object.assign(new Error(ended.error), { field: "step" });
+  const shown = await post("protocol", choice).catch((error) => {
+    if (ended.state !== "stopped") throw error;
+    return null; // stopped before anything was found
+  });
+  if (!isWanted()) return null;
+  const again = () => designed(section, page, work, result, true).catch((error) => showError(section, error));
+  if (ended.state === "stopped")
+    work.replaceChildren(h("span", {}, shown ? "Stopped: this is the best so far, proved like any other. " : "Stopped before anything was found. "),
+      h("button", { type: "button", class: "small", onclick: again }, "Search again"));
+  else work.replaceChildren();
+  if (shown) {
+    result.replaceChildren(...described(shown));
+    announce(`${shown.name} keeps ${percent(shown.share)} of the information.`);
+  }
+  return shown;
+}
+
+function status(work, told) {
+  if (told.state !== "running") return work.replaceChildren();
+  const { share, bound_share: bound } = told.progress;
+  const text = share === undefined ? "Designing …" : `Keeps ${percent(share, 2)} of H(X), at most ${percent(bound, 2)} is possible`;
+  return work.replaceChildren(bar(share, "Information kept so far"), h("span", {}, ` ${told.stopping ? "Stopping …" : text} `),
+    h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => stop(told).catch(() => {}) }, "Stop with the best so far"));
+}
+
+function choices(state, onchange) {
+  const select = h("select", { id: "protocol", name: "protocol", onchange: () => (change({ protocol: select.value }), onchange()) },
+    NAMES.map((name) => h("option", { value: name, selected: name === state.protocol }, name)));
+  const box = h("input", { type: "checkbox", id: "identifiable", checked: state.identifiable,
+    onchange: () => (change({ identifiable: box.checked }), onchange()) });
+  return h("form", { class: "card controls", onsubmit: (event) => event.preventDefault() },
+    h("div", { class: "control" }, h("label", { for: "protocol" }, "Protocol"), select, errorPlace("protocol")),
+    h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
+      h("small", {}, "the most informative protocols merge cells, or nearly; this tells them apart again, at some cost")),
+    h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, short(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))));
+}
+
+function described(p) {
+  const gap = p.gap === null ? "no bound is known" : `no protocol of its kind keeps over ${p.gap} more`;
+  return [
+    h("div", { class: "card" },
+      h("h2", {}, `${p.name}: ${p.what}`),
+      h("p", {}, "No answer changes anyone's odds on ", h("b", {}, p.sensitive), ` by more than a factor e^${short(p.epsilon)} = ${p.odds.toPrecision(4)}; ${p.set}.`),
+      h("div", { class: "facts" },
+        fact(bits(p.bits), "kept", `of ${p.entropy_bits.toFixed(3)} bits`),
+        fact(percent(p.share), "of H(X)"),
+        fact(p.gap === null ? "–" : `${p.gap_bits < 1e-6 ? "< 1e-6" : p.gap_bits.toPrecision(2)} bits`, "gap to the optimum", gap),
+        fact(p.outputs, "different reports"),
+        fact(`${p.identified} of ${p.cells}`, "cells can be estimated"),
+        fact(seconds(p.seconds), "to design and prove")),
+      p.parameters.length ? table("Parameters", ["Name", "Value", "Meaning"], p.parameters.map((entry) => [entry.name, entry.value, h("span", {}, entry.meaning)])) : null),
+    h("div", { class: "card" },
+      h("h2", {}, "The channel"),
+      p.channel && p.channel.occurring > p.channel.columns.length
+        ? h("p", { class: "note" }, `The ${p.channel.columns.length} likeliest of ${p.channel.occurring} reports; together they are ${percent(p.channel.chance)} of all.`)
+        : null,
+      p.channel
+        ? heatMap({ caption: "Chance of each report (columns) for each record (rows), in %", rows: p.channel.rows, columns: p.channel.columns, values: p.channel.values,
+            text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)), scale: (value, most) => Math.sqrt(value / most) })
+        : h("p", { class: "note" }, `With ${p.outputs} different reports it is too large to draw; the protocol file has it in a compact form.`)),
+    codePanel(p.code),
+    next(at("risk"), "What can someone learn?"),
+  ];
+}

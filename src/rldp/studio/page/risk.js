@@ -1,0 +1,67 @@
+// Step 4: what someone may learn, and the proof while one looks.
+
+import { post } from "./api.js";
+import { clearErrors, codePanel, count, errorPlace, fact, h, nats, next, percent, seconds, short, showError, table } from "./dom.js";
+import { rise } from "./charts.js";
+import { designed } from "./protocol.js";
+import { at, read } from "./state.js";
+
+export const TITLE = "Risk";
+export const LEAD = "What can someone who sees a report learn of S, at worst? And does the proof hold?";
+
+export async function show(section, state, page) {
+  const work = h("div", { class: "search", role: "status" });
+  section.append(errorPlace("protocol"), errorPlace("sensitive"), work);
+  if (!(await designed(section, page, work, h("div")))) return;
+  const [risk, proof] = [await post("risk", read()), proofCard(section)];
+  if (!page.isAlive()) return;
+  section.append(levels(risk), proof, values(risk), limits(risk), codePanel(risk.code), next(at("use"), "Use it"));
+}
+
+function levels(risk) {
+  const odds = (level) => (level.odds === null || level.epsilon === "inf" ? "no limit" : level.odds > 1e6 ? "over a million" : `× ${level.odds.toPrecision(4)}`);
+  return h("div", { class: "card" },
+    h("h2", {}, `How far one report can move the odds on ${risk.sensitive}`),
+    h("p", {}, "F is ", risk.set, "."),
+    table("Worst cases, each exact", ["Over what", "ε in nats", "odds"], risk.levels.map((level) => [level.over, nats(level.epsilon), odds(level)])),
+    h("p", { class: risk.holds ? "good" : "error" }, risk.holds ? `✓ The claim ε = ${short(risk.claimed)} over F holds.` : `✗ The claim ε = ${short(risk.claimed)} is broken.`),
+    h("p", {}, risk.worst_case));
+}
+
+function proofCard(section) {
+  const told = h("div", { role: "status", id: "proof" });
+  const button = h("button", { type: "button", id: "prove", onclick: () => check() }, "Check the proof again");
+  async function check() {
+    button.disabled = true;
+    clearErrors(section);
+    told.replaceChildren(h("p", { class: "quiet" }, "Checking every inequality with integers and fractions only …"));
+    try {
+      const proof = await post("proof", read());
+      told.replaceChildren(
+        h("p", { class: "good" }, `✓ Proved: ε = ${short(proof.epsilon)} over ${proof.uncertainty}.`),
+        h("div", { class: "facts" }, fact(count(proof.conditions), "exact inequalities"), fact(proof.slack.toPrecision(2), "least room", "1 − left/right side"), fact(seconds(proof.seconds), "to check")),
+        h("p", { class: "quiet" }, "Fingerprint of the protocol: ", h("code", { class: "long" }, proof.fingerprint)));
+    } catch (error) {
+      told.replaceChildren(h("p", { class: "error" }, `✗ ${error.message}`));
+    }
+    button.disabled = false;
+  }
+  check();
+  return h("div", { class: "card" }, h("h2", {}, "The certificate"), told, button);
+}
+
+function values(risk) {
+  const { guess, second_report: two, coverage } = risk;
+  const most = (isBound) => (isBound ? "at most " : "");
+  return h("div", { class: "card" },
+    h("h2", {}, `${risk.sensitive}: before and after a report`),
+    table("Share of people, and the highest chance after any report, over F", [risk.sensitive, "share", "", "at most after"],
+      risk.values.map((value) => [value.label, percent(value.prior), rise(value.prior, value.posterior), value.prior ? percent(value.posterior) : "never seen"])),
+    h("ul", {},
+      h("li", {}, `The best guess is right for ${percent(guess.without_report)} of people without a report, and for ${most(guess.is_bound)}${percent(guess.with_report)} with it.`),
+      h("li", {}, `Two fresh reports of one person: ${most(two.is_bound)}ε = ${nats(two.epsilon)} together.`),
+      coverage ? h("li", {}, `F held the truth in ${percent(coverage.simulated)} ± ${percent(coverage.std_error)} of ${count(coverage.simulations)} simulated samples (promised ${percent(coverage.nominal)}).`) : null));
+}
+
+const limits = (risk) =>
+  h("div", { class: "card caution" }, h("h2", {}, "What the guarantee does not cover"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));

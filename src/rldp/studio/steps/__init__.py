@@ -1,0 +1,1 @@
+"""One module for each step of the page: what it asks, and the answer."""

@@ -1,0 +1,158 @@
+"""Step 5, use: protocol files, a release, estimates from reports, and how many are needed."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from rldp.errors import DataError, RldpError
+from rldp.estimation.planning import plan
+from rldp.estimation.tables import figure_records
+from rldp.protocol import PublicProtocol, ReleaseProtocol, saved_text
+from rldp.release.randomness import SecureWords
+from rldp.release.shuffle import random_order
+from rldp.studio import code
+from rldp.studio.answers import FieldError
+from rldp.studio.choices import Choice, number
+from rldp.studio.jobs import Job
+from rldp.studio.session import Session
+from rldp.studio.uploads import people
+
+_ROWS = 20_000  # records drawn between two words on progress
+_METHODS = ("inversion", "likelihood", "bayes")
+FORMATS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+def protocol_file(session: Session, choice: Choice, *, is_public: bool) -> tuple[str, bytes]:
+    """The protocol, or its version for clients, with a name to save it by."""
+    p = session.design(choice)
+    saved: ReleaseProtocol | PublicProtocol = p.public() if is_public else p
+    ending = "client.json" if is_public else "rldp.json"
+    return f"{choice.stem}.{ending}", saved_text(saved).encode()
+
+
+def release(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    """Start a release of the chosen records, in memory; the page downloads it at the end."""
+    choice = Choice.from_request(body)
+    p = session.design(choice)
+    kind = body.get("format", "csv")
+    if kind not in FORMATS:
+        raise FieldError("format", f"Expected one of {', '.join(FORMATS)}, got {kind!r}.")
+    file = session.file(choice.data if body.get("records") is None else str(body["records"]))
+    frame = people(session.table(choice)) if file.frame is None else file.frame
+    is_shuffled = body.get("shuffle", True) is True
+    if choice.missing == "drop":
+        names = [column.name for column in (*p.schema.sensitive, *p.schema.useful)]
+        frame = frame.select(names).drop_null()
+
+    def work(job: Job) -> tuple[str, str, bytes]:
+        parts = []
+        for start in range(0, frame.num_rows, _ROWS):
+            job.tell(records=start, of=frame.num_rows, share=start / frame.num_rows)
+            parts.append(p.release(frame.slice(start, _ROWS)))
+        reports = pa.concat_tables(parts)
+        if is_shuffled:
+            reports = reports.take(pa.array(random_order(reports.num_rows, SecureWords())))
+        content = written(reports, kind)
+        name = f"{choice.stem}-reports.{kind}"
+        reports_id = session.add_file(name, content)  # to be estimated from
+        job.tell(records=frame.num_rows, of=frame.num_rows, share=1.0, reports=reports_id)
+        return name, FORMATS[kind], content
+
+    return session.jobs.start("release", work).summary()
+
+
+def written(reports: Any, kind: str) -> bytes:
+    """A table as the bytes of a file."""
+    sink = BytesIO()
+    if kind == "parquet":
+        pq.write_table(reports, sink)
+    else:
+        texts = [column.cast(pa.string()) for column in reports.columns]
+        pa.csv.write_csv(pa.table(texts, names=reports.column_names), sink)
+    return sink.getvalue()
+
+
+def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    """The table back from reports, beside the design sample."""
+    choice = Choice.from_request(body)
+    p = session.design(choice)
+    method = body.get("method", "inversion")
+    if method not in _METHODS:
+        raise FieldError("method", f"Expected one of {', '.join(_METHODS)}, got {method!r}.")
+    level = number(body, "level", 0.0, 1.0, 0.95, below=True)
+    reports = session.file(str(body.get("reports", "")))
+    if reports.frame is None:
+        raise FieldError("reports", "Expected reports, these are the bundled counts.")
+    try:
+        e = p.estimate(reports.frame, method=method, level=level)
+    except RldpError as error:
+        raise FieldError("reports", str(error)) from None
+    schema, sample = p.schema, p.table
+    cells = [f"{s} | {u}" if schema.useful else s for s in schema.s_labels for u in schema.u_labels]
+    return {
+        "reports": e.n,
+        "level": e.level,
+        "method": e.method,
+        "fit": e.goodness_of_fit.p_value,
+        "hidden": int((~e.identified).sum()),
+        "cells": _beside(figure_records(cells, e.cells), sample.p_su.ravel().tolist()),
+        "s": _beside(figure_records(list(schema.s_labels), e.s), sample.p_s.tolist()),
+        "u": _beside(figure_records(list(schema.u_labels), e.u), sample.p_su.sum(axis=0).tolist())
+        if schema.useful
+        else [],
+        "code": code.snippets("use", choice, session.file(choice.data).name),
+    }
+
+
+def _beside(records: list[Any], sample: list[float]) -> list[dict[str, Any]]:
+    return [dict(record) | {"sample": share} for record, share in zip(records, sample, strict=True)]
+
+
+def needed(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    """How many reports estimate the cells, or one share, to a margin."""
+    choice = Choice.from_request(body)
+    p = session.design(choice)
+    margin = number(body, "margin", 0.0, 1.0, 0.01, below=True)
+    level = number(body, "level", 0.0, 1.0, 0.95, below=True)
+    cell = body.get("cell") or None
+    if cell is not None and not isinstance(cell, dict):
+        raise FieldError("cell", f"Expected column and label, got {json.dumps(cell)[:60]}.")
+    try:
+        found = plan(p, margin, cell=cell, level=level)
+    except DataError as error:
+        raise FieldError("cell", str(error)) from None
+    rows = zip(found.names, found.expected.tolist(), found.reports.tolist(), strict=True)
+    return {
+        "needed": found.needed,
+        "margin": margin,
+        "level": level,
+        "quantities": [
+            {"name": name, "expected": expected, "reports": reports}
+            for name, expected, reports in rows
+        ],
+    }
+
+
+def overview(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    """What the step offers: names of files, and the columns that a plan can ask for."""
+    choice = Choice.from_request(body)
+    p = session.design(choice)
+    file = session.file(choice.data)
+    return {
+        "stem": choice.stem,
+        "file": file.name,
+        "is_bundled": file.frame is None,
+        "records": file.records,
+        "marginals": [
+            {"column": column.name, "labels": list(column.labels)}
+            for column in (*p.schema.sensitive, *p.schema.useful)
+        ],
+        "fingerprint": p.fingerprint,
+        "code": code.snippets("use", choice, file.name),
+    }

@@ -1,0 +1,188 @@
+"""Files in memory: bytes to an Arrow table that counts, releases and is described by columns."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rldp.counting import column_names, frame_label
+from rldp.datasets import ADULT_COLUMNS, adult
+from rldp.errors import DataError, FileError
+from rldp.sources import MISSING_TEXTS, CsvSource, damaged, file_kind
+from rldp.studio.limits import Limits
+from rldp.table import Table
+
+ADULT = "adult"
+_LISTED = 12  # levels of a column that are named
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Records to work with; `frame` is None for the bundled tables, of which only counts exist."""
+
+    name: str
+    frame: Any
+    columns: tuple[dict[str, Any], ...]
+    records: int
+
+    def table(self, sensitive: list[str], useful: list[str], missing: Any) -> Table:
+        """The counts of some columns."""
+        if self.frame is not None:
+            return Table.from_frame(self.frame, sensitive, useful, missing=missing)
+        if len(sensitive) != 1 or len(useful) != 1:
+            raise DataError(
+                f"Expected one S and one U column: the bundled data are counts of pairs; "
+                f"got {len(sensitive)} and {len(useful)}."
+            )
+        return adult(sensitive[0], useful[0])
+
+
+def bundled() -> Loaded:
+    """The Adult data."""
+    columns, records = [], 0
+    for name in ADULT_COLUMNS:
+        other = "sex" if name != "sex" else "race"
+        table = adult(name, other)
+        counts = table.counts.sum(axis=1).tolist()
+        levels = [
+            {"label": label, "count": count}
+            for label, count in zip(table.schema.s_labels, counts, strict=True)
+        ]
+        columns.append(_described(name, levels, 0))
+        records = table.n
+    return Loaded("UCI Adult", None, tuple(columns), records)
+
+
+def loaded(name: str, content: bytes, limits: Limits) -> Loaded:
+    """A file that was dropped, every column described; errors say what is wrong with it."""
+    path = Path(name)
+    kind = file_kind(path)
+    if not content:
+        raise FileError(f"{name}: expected a header and records, the file is empty.")
+    frame = _parquet(path, content, limits) if kind == "parquet" else _csv(path, content, limits)
+    names = column_names(frame)
+    if len(names) > limits.columns:
+        raise FileError(f"{name}: expected at most {limits.columns} columns, got {len(names)}.")
+    if frame.num_rows == 0:
+        raise FileError(f"{name}: expected records, the file has a header only.")
+    columns = tuple(_profile(column, frame[column]) for column in names)
+    return Loaded(name, frame, columns, frame.num_rows)
+
+
+def people(table: Table) -> Any:
+    """The records behind counts, one row each, as an Arrow table."""
+    schema = table.schema
+    cells = np.repeat(np.arange(table.counts.size), table.counts.ravel())
+    s, u = np.divmod(cells, table.n_u)
+    columns = {}
+    for part, codes, levels in (
+        (schema.sensitive, s, schema.s_levels),
+        (schema.useful, u, schema.u_levels),
+    ):
+        size = table.n_s if part is schema.sensitive else table.n_u
+        for place, column in enumerate(part):
+            labels = pa.array([levels(code)[place] for code in range(size)])
+            columns[column.name] = labels.take(pa.array(codes))
+    return pa.table(columns)
+
+
+def _parquet(path: Path, content: bytes, limits: Limits) -> Any:
+    try:
+        with pq.ParquetFile(BytesIO(content)) as file:
+            meta = file.metadata
+            size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+            if size > limits.unpacked:
+                raise FileError(_too_large(path, limits))
+            return file.read()
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, FileError):
+            raise
+        raise damaged(path, "Parquet", error) from None
+
+
+def _csv(path: Path, content: bytes, limits: Limits) -> Any:
+    """Every value as text without the blanks around it, as `rldp.read_table` has it."""
+    if path.suffix.lower() == ".gz":
+        try:
+            with gzip.GzipFile(fileobj=BytesIO(content)) as file:
+                content = file.read(limits.unpacked + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise damaged(path, "gzip", error) from None
+        if len(content) > limits.unpacked:
+            raise FileError(_too_large(path, limits))
+    with ExitStack() as stack:
+        source = CsvSource(path, stack, BytesIO(content))
+        names = source.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice or not all(names):
+            culprit = f"{twice[0]!r} more than once" if twice else "one without a name"
+            raise FileError(f"{path}: expected columns with different names, got {culprit}.")
+        batches = [_texts(batch, source) for batch in source.batches(names)]
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return pa.Table.from_batches(batches, schema)
+
+
+def _texts(batch: Any, source: CsvSource) -> Any:
+    columns = []
+    for values in batch.columns:
+        try:
+            texts = pc.utf8_trim_whitespace(values.cast(pa.string()))
+        except pa.ArrowInvalid:
+            raise _not_utf8(batch, values, source) from None
+        is_missing = pc.is_in(texts, value_set=pa.array(sorted(MISSING_TEXTS)))
+        columns.append(pc.if_else(is_missing, pa.scalar(None, pa.string()), texts))
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _not_utf8(batch: Any, values: Any, source: CsvSource) -> Exception:
+    for value in values.to_pylist():
+        try:
+            value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return source.not_utf8(batch, error)
+    raise AssertionError("a value is no UTF-8")
+
+
+def _profile(name: str, values: Any) -> dict[str, Any]:
+    """How many levels a column has, the most frequent ones, and what is missing."""
+    try:
+        counted = pc.value_counts(values)
+    except pa.ArrowException:  # lists and the like have no levels
+        return {"name": name, "levels": [], "n_levels": None, "missing": values.null_count}
+    levels, missing = [], 0
+    order = pc.sort_indices(counted.field("counts"), sort_keys=[("", "descending")])
+    kinds = len(counted)
+    for entry in counted.take(order[: _LISTED + 2]).to_pylist():
+        try:
+            label = frame_label(entry["values"])
+        except DataError:
+            return {"name": name, "levels": [], "n_levels": None, "missing": values.null_count}
+        if label is not None:
+            levels.append({"label": label, "count": entry["counts"]})
+    missing = values.null_count
+    if pa.types.is_floating(values.type):
+        missing += pc.sum(pc.is_nan(values)).as_py() or 0
+    return _described(name, levels, missing, kinds - (values.null_count > 0))
+
+
+def _described(
+    name: str, levels: list[dict[str, Any]], missing: int, n_levels: int | None = None
+) -> dict[str, Any]:
+    count = len(levels) if n_levels is None else n_levels
+    listed = sorted(levels, key=lambda level: -level["count"])[:_LISTED]
+    return {"name": name, "levels": listed, "n_levels": count, "missing": missing}
+
+
+def _too_large(path: Path, limits: Limits) -> str:
+    size = limits.unpacked >> 20
+    return f"{path}: expected at most {size} MB of records; use the command line, which streams."
