@@ -53,6 +53,7 @@ class Scale:
         share: of the tables on which slow protocols are tried.
         epsilons: privacy levels of the closed forms.
         time_limit: seconds for each search on a large table.
+        most_cells: of tables on which slow protocols are tried at all.
     """
 
     draws: int = 200
@@ -60,6 +61,7 @@ class Scale:
     share: float = 1.0
     epsilons: tuple[float, ...] = EPSILONS
     time_limit: float = 2.0
+    most_cells: float = np.inf
 
     def few(self, draws: int) -> tuple[int, ...]:
         """Seeds of so many draws at full scale."""
@@ -71,7 +73,9 @@ class Scale:
 
 
 FULL = Scale()
-QUICK = Scale(draws=6, scatter=120, share=0.1, epsilons=EPSILONS[1::3], time_limit=0.2)
+QUICK = Scale(
+    draws=5, scatter=120, share=0.06, epsilons=EPSILONS[1::4], time_limit=0.2, most_cells=21
+)
 
 
 class Budget(NamedTuple):
@@ -274,6 +278,8 @@ def ours(source: Source, scale: Scale) -> list[Line]:
         )
 
     made = [best_closed(source, scale, PAPER, draws)]
+    if cells > scale.most_cells:
+        return [*made, best_closed(source, scale, SHARP, draws)]
     if isinstance(source, Adult) or cells <= _MOST_SYNTHETIC:
         made += slow("polyopt", PAPER, grid, budget.patience)
     for protocol, bounds in OURS:

@@ -18,7 +18,8 @@ TITLES = {"grr-cr": "GRR-CR", "ue-cr": "UE-CR", "ir": "IR", "polyopt": "PolyOpt"
 
 def panels(version: str, scale: Scale) -> list[Panel]:
     """One protocol each, with a curve for each level."""
-    protocols = tuple(TITLES)[: 3 if version == AS_PRINTED else 4]
+    has_polyopt = version != AS_PRINTED and scale.most_cells >= 25
+    protocols = tuple(TITLES)[: 4 if has_polyopt else 3]
     curves = {name: _lines(name, version, scale) for name in protocols}
     made = [Panel(TITLES[name], tuple(curves[name])) for name in protocols]
     if version == AS_PRINTED:
