@@ -95,7 +95,8 @@ _BUDGETS = (
     Budget(np.inf, 1, FEWER, 3.0),
 )
 _PATIENCE = 10.0  # where searches are sure to end much sooner
-_MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds and the optimum are shown
+_MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds are shown
+_MOST_OPTIMAL, _MOST_QUICK = 25, 10  # cells where the optimum over F is, and where it takes seconds
 _MOST_SYNTHETIC = 100  # cells of random tables where PolyOpt is tried
 
 
@@ -287,8 +288,9 @@ def ours(source: Source, scale: Scale) -> list[Line]:
             made.append(best_closed(source, scale, SHARP, draws))
         elif protocol == BEST_CLOSED and is_small:
             made.append(best_closed(source, scale, EXACT, draws, few))
-        elif protocol == OPTIMAL and is_small:
-            made += slow(protocol, bounds, few, _PATIENCE)
+        elif protocol == OPTIMAL and cells <= _MOST_OPTIMAL:
+            epsilons = scale.nearest(FEW) if cells <= _MOST_QUICK else few
+            made += slow(protocol, bounds, epsilons, 2.0 if cells <= _MOST_QUICK else 4.0)
         elif protocol == "polyopt" and (isinstance(source, Adult) or cells <= _MOST_SYNTHETIC):
             # Γ as printed is part of Γ for distinct pairs, so the better of both counts
             (printed, distinct) = (

@@ -77,25 +77,26 @@ class Search:
         n = self.private.weights.size
         recent = np.concatenate([self.in_use, self.master.columns[-_RECENT:]])
         branching = Branching(self.private.cuts, self.private.weights, recent.reshape(-1, n))
-        closed = _CLOSED * self.bound
-        while not self.is_over:
-            value, prices = self.optimum.value, self.master.prices(self.optimum)
-            best = 0.0
-
-            def reached(gain: float, T: Array) -> float:
-                nonlocal best
-                self.bound = min(self.bound, value + gain)  # noqa: B023  # called within the round
-                best = max(best, self._follow(T, prices, closed))  # noqa: B023
-                self.progress(self.optimum.value, self.bound)
-                return best
-
-            found = branching.bounded(prices, closed, self.deadline, reached)
-            self.bound = min(self.bound, value + found.bound)
-            self.optimum = self.master.solved()
-            if best <= closed:
-                break
+        while not self.is_over and self._bounded(branching, _CLOSED * self.bound):
             self._settle()
         self.progress(self.optimum.value, self.bound)
+
+    def _bounded(self, branching: Branching, closed: float) -> bool:
+        """Lower the bound at the prices of now; whether columns that gain came to light."""
+        value, prices = self.optimum.value, self.master.prices(self.optimum)
+        best = 0.0
+
+        def reached(gain: float, T: Array) -> float:
+            nonlocal best
+            self.bound = min(self.bound, value + gain)
+            best = max(best, self._follow(T, prices, closed))
+            self.progress(self.optimum.value, self.bound)
+            return best
+
+        found = branching.bounded(prices, closed, self.deadline, reached)
+        self.bound = min(self.bound, value + found.bound)
+        self.optimum = self.master.solved()
+        return best > closed
 
     def _follow(self, T: Array, prices: Array, least: float) -> float:
         """The most that columns gain once they are pulled in and followed to a peak."""
