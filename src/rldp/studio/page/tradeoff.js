@@ -15,7 +15,7 @@ const fromSlider = (place, low, high) => Number((low * (high / low) ** (place / 
 
 export async function show(section, state, page) {
   const hidden = new Set();
-  let answer = null, found = [], job = null, isHalted = false, timer = 0, asked = 0;
+  let answer = null, found = [], job = null, isHalted = false, timer = 0, asked = 0, sets = 0;
   const picture = h("div", { class: "picture" });
   const tip = h("div", { class: "tip", hidden: true });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Lines to show" });
@@ -107,8 +107,11 @@ export async function show(section, state, page) {
     const mine = ++asked;
     clearTimeout(timer);
     if (job?.state === "running") stop(job).catch(() => {}); // closed forms come first; searches begin again
-    if (isOtherSet) found = [];
-    if (isOtherSet) isHalted = false;
+    if (isOtherSet) {
+      found = []; // of another set F
+      isHalted = false;
+      sets += 1;
+    }
     try {
       const told = await post("curves", read());
       if (mine !== asked || !page.isAlive()) return;
@@ -123,7 +126,8 @@ export async function show(section, state, page) {
   }
 
   async function searches() {
-    const mine = asked;
+    if (!page.isAlive()) return;
+    const mine = sets;
     try {
       job = await post("search", read());
     } catch (error) {
@@ -133,10 +137,11 @@ export async function show(section, state, page) {
     }
     const own = job;
     await follow(job, (told) => {
-      if (own !== job && own.id !== job.id) return;
+      if (own.id !== job.id) return;
       job = told;
-      found = told.progress.searched ?? found;
-      if (answer && page.isAlive() && mine === asked) draw();
+      const isNew = mine === sets && (told.progress.searched?.length ?? 0) > found.length;
+      if (isNew) found = told.progress.searched;
+      if (isNew && answer && page.isAlive()) draw();
       status(told);
     }, () => page.isAlive() && own.id === job.id).catch((error) => page.isAlive() && showError(section, error));
     if (!page.isAlive() && job.state === "running") stop(job).catch(() => {});
@@ -158,7 +163,12 @@ export async function show(section, state, page) {
     stop(told).catch((error) => showError(section, error));
   }
 
-  new ResizeObserver(() => answer && page.isAlive() && draw()).observe(section);
+  let width = section.clientWidth;
+  new ResizeObserver(() => {
+    if (section.clientWidth === width) return;
+    width = section.clientWidth;
+    if (answer && page.isAlive()) draw();
+  }).observe(section);
   await moved();
 }
 
