@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,11 @@ _STYLES = {
     "ue-cr": ("#009E73", "P"),
     "polyopt": ("#CC79A7", "X"),
     "ldp-optimal": ("#F0E442", "h"),
+    "optimal": ("#D55E00", "p"),
     "best": ("#000000", "*"),
     "ceiling": ("#000000", ""),
 }
+_OTHERS = (("#999999", "o"), ("#56B4E9", "^"), ("#0072B2", "D"), ("#009E73", "P"))  # by their order
 _FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -142,11 +145,13 @@ def _picture(path: Path, title: str, rows: int = 0) -> Iterator[Axes]:
 
 def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None) -> None:
     names = list(dict.fromkeys(record["protocol"] for record in records))
+    others = [name for name in names if name not in _STYLES]
+    styles = _STYLES | dict(zip(others, cycle(_OTHERS), strict=False))
     for name in names:
         points = sorted(
             (r["epsilon"], 100 * r["normalised"]) for r in records if r["protocol"] == name
         )
-        colour, marker = _STYLES.get(name, ("black", "."))
+        colour, marker = styles[name]
         every = max(1, len(points) // 8)
         axes.plot(
             *zip(*points, strict=True),
@@ -156,7 +161,7 @@ def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None
             markersize=4.5,
             linewidth=1.6,
             linestyle="--" if name == "ceiling" else "-",
-            label=name if name in ("best", "ceiling") else name.upper(),
+            label=name if name in ("optimal", "best", "ceiling", *others) else name.upper(),
         )
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=0.8, linestyle=":")
