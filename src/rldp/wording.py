@@ -41,7 +41,7 @@ TITLES = {
     "polyopt": "the best outputs for a simplex around F, by linear programming",
     "optimal": "the best that a search finds among all that are private over F",
     "ldp-optimal": "the best that protects the whole record",
-    "best": "the best mixture of the outputs of all others",
+    "best": "the best that is known: optimal, with the outputs of all others mixed in",
     "ceiling": "nothing can keep more, even if the frequencies were the truth",
 }
 
@@ -88,9 +88,11 @@ def set_in_words(F: UncertaintySet) -> str:
 
 
 def gap_in_words(p: ReleaseProtocol) -> str:
-    """How much more a protocol of its kind could keep at most."""
+    """How much more a protocol could keep at most, of its kind or of any."""
     gap = (p.optimality_gap or 0.0) / math.log(2)
-    return f"{gap:.2g} bits" if gap >= 1e-6 else "a millionth of a bit"
+    size = f"{gap:.2g} bits" if gap >= 1e-6 else "a millionth of a bit"
+    which = "private protocol" if p.name in ("optimal", "best") else "protocol of its kind"
+    return f"no {which} keeps over {size} more"
 
 
 def holds(found: Risk, claim: float) -> bool:

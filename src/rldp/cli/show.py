@@ -104,7 +104,7 @@ def protocol(p: ReleaseProtocol) -> None:
         f"= {math.exp(p.epsilon):.4g}"
     )
     if p.optimality_gap is not None:
-        note(f"no protocol of its kind keeps over {gap_in_words(p)} more")
+        note(gap_in_words(p))
     note(set_in_words(p.uncertainty))
     note("not promised: privacy of U itself, against other distributions, or for repeated answers")
 

@@ -71,7 +71,7 @@ function choices(state, onchange) {
 }
 
 function described(p) {
-  const gap = p.gap === null ? "no bound is known" : `no protocol of its kind keeps over ${p.gap} more`;
+  const gap = p.gap === null ? "no bound is known" : p.gap;
   return [
     h("div", { class: "card" },
       h("h2", {}, `${p.name}: ${p.what}`),
