@@ -12,6 +12,7 @@ import rldp
 from rldp.cli import main
 
 ADULT = ["adult", "--sensitive", "race", "--useful", "sex"]
+QUICK = ["--time-limit", "0.5"]  # for the searches
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def survey(tmp_path):
 
 
 def test_compare_prints_every_protocol_and_marks_the_best(capsys):
-    assert main(["compare", *ADULT, "--epsilon", "0.5", "1", "2"]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "0.5", "1", "2"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr"))
     assert out.count("★") == 3 + 1  # one for each ε, and the legend
@@ -36,10 +37,10 @@ def test_compare_prints_every_protocol_and_marks_the_best(capsys):
 
 
 def test_compare_as_json_equals_the_python_call(capsys):
-    assert main(["compare", *ADULT, "--epsilon", "0.5", "2", "--json"]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "0.5", "2", "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
     F = rldp.ChiSquareSet(rldp.datasets.adult("race", "sex"))
-    expected = rldp.compare(F, [0.5, 2])
+    expected = rldp.compare(F, [0.5, 2], time_limit=0.5)
     for record, reference in zip(records, expected, strict=True):
         assert (record["protocol"], record["epsilon"]) == (
             reference["protocol"],
@@ -54,14 +55,14 @@ def test_compare_as_json_equals_the_python_call(capsys):
 @pytest.mark.parametrize("kind", ["chi-square", "all", "known"])
 @pytest.mark.parametrize("bounds", ["sharp", "paper"])
 def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
-    assert main(["compare", *ADULT, "--set", kind, "--bounds", bounds, "--json"]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--set", kind, "--bounds", bounds, "--json"]) == 0
     table = rldp.datasets.adult("race", "sex")
     sets = {
         "chi-square": rldp.ChiSquareSet,
         "all": rldp.AllDistributions,
         "known": rldp.KnownDistribution,
     }
-    expected = rldp.compare(sets[kind](table), [0.5, 1, 2], bounds=bounds)
+    expected = rldp.compare(sets[kind](table), [0.5, 1, 2], bounds=bounds, time_limit=0.5)
     shown = json.loads(capsys.readouterr().out)
     for record, reference in zip(shown, expected, strict=True):
         tolerance = 0.02 if record["protocol"] == "best" else 0.0
@@ -70,7 +71,7 @@ def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
 
 def test_from_a_csv_to_a_protocol_in_two_commands(survey, tmp_path, capsys):
     columns = [str(survey), "--sensitive", "income", "--useful", "sex", "age"]
-    assert main(["compare", *columns, "--epsilon", "1"]) == 0
+    assert main(["compare", *columns, *QUICK, "--epsilon", "1"]) == 0
     output = tmp_path / "income.rldp.json"
     assert main(["design", *columns, "--epsilon", "1", "-o", str(output)]) == 0
     assert "income.rldp.json" in capsys.readouterr().out
@@ -91,8 +92,8 @@ def test_design_pins_parameters_and_chooses_variants(capsys):
 
 def test_plots_are_pictures(tmp_path):
     curve, bars = tmp_path / "curve.png", tmp_path / "bars.svg"
-    assert main(["compare", *ADULT, "--plot", str(curve)]) == 0
-    assert main(["compare", *ADULT, "--epsilon", "1", "--plot", str(bars)]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--plot", str(curve)]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "1", "--plot", str(bars)]) == 0
     assert curve.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in bars.read_text()
 
@@ -145,9 +146,9 @@ def test_missing_values_are_refused_kept_or_dropped(survey, capsys):
     error = capsys.readouterr().err
     assert "income" in error
     assert "sex" in error
-    assert main(["compare", *columns, "--missing", "keep"]) == 0
+    assert main(["compare", *columns, *QUICK, "--missing", "keep"]) == 0
     assert "S = income (4)   U = sex (3)" in capsys.readouterr().out
-    assert main(["compare", *columns, "--missing", "drop"]) == 0
+    assert main(["compare", *columns, *QUICK, "--missing", "drop"]) == 0
     assert "60 records (2 with missing values dropped)" in capsys.readouterr().out
 
 

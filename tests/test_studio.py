@@ -371,6 +371,8 @@ def test_a_design_is_shown_audited_proved_and_saved(name, client, session, tmp_p
     p = session.design(Choice.from_request(choice))
     shown = asked(client, "protocol", **choice).json()
     assert shown["bits"] == p.utility / math.log(2)
+    above = rldp.ceiling(p.uncertainty, 1.0) - p.utility
+    assert shown["ceiling_gap_bits"] == pytest.approx(above / math.log(2), abs=1e-9)
     drawn, Q = shown["channel"], p.matrix.reshape(10, -1)
     np.testing.assert_array_equal(drawn["values"], Q[:, drawn["reports"]])
     assert drawn["occurring"] == (Q.max(axis=0) > 0).sum()
@@ -411,6 +413,33 @@ def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     np.testing.assert_allclose(shown, expected.estimate.ravel(), rtol=0, atol=1e-12)
     table = rldp.datasets.adult("race", "sex")
     assert [record["sample"] for record in told["cells"]] == table.p_su.ravel().tolist()
+
+
+@pytest.mark.parametrize("missing", ["keep", "drop"])
+def test_records_with_missing_values_are_released_as_they_were_counted(missing, client, tmp_path):
+    frame = pa.table({"s": [1, 2, None, 2] * 20, "u": ["a", None, "b", "b"] * 20, "x": range(80)})
+    sink = BytesIO()
+    pq.write_table(frame, sink)
+    known = uploaded(client, "t.parquet", sink.getvalue()).json()["id"]
+    choice = {"data": known, "sensitive": ["s"], "useful": ["u"], "missing": missing}
+    choice["protocol"] = "grr"
+    designed(client, **choice)
+    job = ended(client, asked(client, "release", **choice, format="parquet").json())
+    assert job["error"] is None
+    path = tmp_path / "reports.parquet"
+    path.write_bytes(client.get(f"/api/jobs/{job['id']}/file").content)
+    reports = pq.read_table(path)
+    assert reports.column_names == ["y"]
+    assert reports.num_rows == (80 if missing == "keep" else 40)
+
+
+def test_a_release_of_other_records_names_what_is_wrong_with_them(client):
+    choice = ADULT | {"protocol": "grr"}
+    designed(client, **choice)
+    other = uploaded(client, "t.csv", b"race,sex\nWhite,Male\nGreen,Male\n").json()["id"]
+    job = ended(client, asked(client, "release", **choice, records=other).json())
+    assert job["state"] == "failed"
+    assert "Green" in job["error"]
 
 
 def test_the_people_behind_counts_are_the_counts():

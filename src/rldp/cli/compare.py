@@ -27,7 +27,7 @@ def compare(
     ] = None,
     time_limit: Annotated[
         float, typer.Option(metavar="SECONDS", help="For each search of polyopt, best, ceiling.")
-    ] = 10.0,
+    ] = 4.0,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
     plot: arguments.Plot = None,
     json: arguments.Json = False,

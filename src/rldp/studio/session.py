@@ -27,6 +27,7 @@ GRID = (
     *(i / 4 for i in range(2, 12)),
     *(i / 2 for i in range(6, 17)),
 )
+_SECONDS = 2.0  # for one point of a curve
 _MOST_REMEMBERED = 128  # of each kind
 
 
@@ -48,6 +49,13 @@ class Setting:
         if epsilon not in self._at:
             _remember(self._at, epsilon, compare(self.F, epsilon, protocols=CLOSED_FORMS))
         return self._at[epsilon]
+
+    def search(self, name: str, epsilon: float) -> Record:
+        """What a search finds for one point of a curve, remembered."""
+        if (name, epsilon) not in self.searched:
+            found = compare(self.F, epsilon, protocols=[name], time_limit=_SECONDS)
+            self.searched[name, epsilon] = found[0]
+        return self.searched[name, epsilon]
 
 
 class Session:

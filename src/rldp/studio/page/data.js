@@ -45,6 +45,7 @@ export async function show(section, state, page) {
     }
   }
 
+  if (!state.data) chosen.append(invitation());
   if (state.data) {
     try {
       await described(await get(`files/${encodeURIComponent(state.data)}`));
@@ -53,6 +54,14 @@ export async function show(section, state, page) {
     }
   }
 }
+
+const invitation = () =>
+  h("ol", { class: "invitation" },
+    [["Choose", "what must stay secret and what shall stay useful."],
+      ["Compare", "what every protocol keeps of the information, at every ε."],
+      ["Prove", "that no report moves the odds on the secret by more than e^ε."],
+      ["Hand over", "a protocol file, released records, estimates, and the code."]].map(([verb, rest]) =>
+      h("li", {}, h("strong", {}, verb), " ", rest)));
 
 function dropZone(section, page, onloaded) {
   const input = h("input", { type: "file", id: "file", accept: ".csv,.tsv,.gz,.parquet,.pq", class: "unseen" });

@@ -12,7 +12,7 @@ export function heatMap({ caption, rows, columns, values, text, scale = (value, 
     { class: "scroll", role: "region", tabindex: "0", "aria-label": caption },
     h(
       "table",
-      { class: columns.some((label) => label.length > 24) ? "heat long" : "heat" },
+      { class: columns.some((label) => label.length > 40) ? "heat long" : "heat" },
       h("caption", {}, caption),
       h("thead", {}, h("tr", {}, h("td", {}), columns.map((label) => h("th", { scope: "col", title: label }, label)))),
       h(

@@ -71,7 +71,8 @@ function choices(state, onchange) {
 }
 
 function described(p) {
-  const gap = p.gap === null ? "no bound is known" : p.gap;
+  const gapBits = p.gap === null ? p.ceiling_gap_bits : p.gap_bits;
+  const gap = p.gap === null ? "to the ceiling, which no protocol of any kind exceeds" : p.gap;
   return [
     h("div", { class: "card" },
       h("h2", {}, `${p.name}: ${p.what}`),
@@ -79,7 +80,7 @@ function described(p) {
       h("div", { class: "facts" },
         fact(bits(p.bits), "kept", `of ${p.entropy_bits.toFixed(3)} bits`),
         fact(percent(p.share), "of H(X)"),
-        fact(p.gap === null ? "–" : `${p.gap_bits < 1e-6 ? "< 1e-6" : p.gap_bits.toPrecision(2)} bits`, "gap to the optimum", gap),
+        fact(`${gapBits < 1e-6 ? "< 1e-6" : gapBits.toPrecision(2)} bits`, "gap to the optimum, at most", gap),
         fact(p.outputs, "different reports"),
         fact(`${p.identified} of ${p.cells}`, "cells can be estimated"),
         fact(seconds(p.seconds), "to design and prove")),
@@ -91,7 +92,7 @@ function described(p) {
         : null,
       p.channel
         ? heatMap({ caption: "Chance of each report (columns) for each record (rows), in %", rows: p.channel.rows, columns: p.channel.columns, values: p.channel.values,
-            text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)), scale: (value, most) => Math.sqrt(value / most) })
+            text: (value) => (value === 0 ? "0" : value < 0.0005 ? "<0.1" : (100 * value).toFixed(1)) })
         : h("p", { class: "note" }, `With ${p.outputs} different reports it is too large to draw; the protocol file has it in a compact form.`)),
     codePanel(p.code),
     next(at("risk"), "What can someone learn?"),

@@ -12,7 +12,7 @@ from rldp.channel import UnaryChannel
 from rldp.documents import parameters_document
 from rldp.estimation.identifiability import identifiability
 from rldp.protocol import ReleaseProtocol
-from rldp.protocols.catalogue import design
+from rldp.protocols.catalogue import CEILING, design
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
@@ -61,6 +61,7 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     choice = Choice.from_request(body)
     p = session.design(choice)
     job = session.design_job(choice)
+    ceiling = session.setting(choice).search(CEILING, p.epsilon)
     names = ", ".join(column.name for column in p.schema.sensitive)
     parameters = parameters_document(p.parameters)
     return {
@@ -79,6 +80,7 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "entropy_bits": bits(p.table.entropy),
         "gap": None if p.optimality_gap is None else gap_in_words(p),
         "gap_bits": None if p.optimality_gap is None else bits(p.optimality_gap),
+        "ceiling_gap_bits": bits(max(0.0, ceiling["utility"] - p.utility)),
         "rounding_bits": bits(p.rounding_loss),
         "seconds": 0.0 if job is None else job.seconds,
         "is_stopped": job is not None and job.state == "stopped",

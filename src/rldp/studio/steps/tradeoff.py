@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rldp.protocols.catalogue import BEST, CEILING, Record, compare
+from rldp.protocols.catalogue import BEST, CEILING, Record
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
@@ -14,7 +14,6 @@ from rldp.wording import TITLES, columns_title, set_in_words
 
 SEARCHED = (CEILING, "polyopt", BEST)
 SEARCHED_AT = (1.0, 0.5, 2.0, 4.0, 0.25, 3.0, 1.5, 6.0, 8.0)
-_SECONDS = 2.0  # for one point of a curve
 
 
 def curves(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -49,8 +48,7 @@ def search(session: Session, body: dict[str, Any]) -> dict[str, Any]:
                 note=f"{name} at ε = {epsilon:g}",
                 searched=_searched(setting),
             )
-            found = compare(setting.F, epsilon, protocols=[name], time_limit=_SECONDS)
-            setting.searched[name, epsilon] = found[0]
+            setting.search(name, epsilon)
         job.tell(share=1.0, note="", searched=_searched(setting))
 
     return session.jobs.start("curves", work).summary()
