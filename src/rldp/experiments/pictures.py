@@ -43,7 +43,7 @@ _PROTOCOLS = {
 }
 _BEYOND = {
     ("ceiling", "sharp"): Style("ceiling: nothing keeps more", _BLACK, ":", "", 1.3),
-    ("optimal", "sharp"): Style("optimal over F", _VERMILION, "-", "*", 2.0),
+    ("optimal", "sharp"): Style("optimal over F", _VERMILION, "-", "o", 2.0),
     ("polyopt", "sharp"): Style("PolyOpt, distinct pairs", _GREEN, "-", "P", 1.9),
     ("polyopt", "paper"): Style("PolyOpt, as printed", _PURPLE, "--", "X"),
     ("best closed form", "exact"): Style("closed forms, exact", _ORANGE, "-", "D", 1.9),
