@@ -212,6 +212,15 @@ def test_no_cut_takes_a_private_column_away(kind):
         assert private.cuts.best(c) @ c >= (columns @ c).max() - 1e-7
 
 
+def test_limits_of_a_box_do_not_outlive_it():
+    private = PrivateColumns(TotalVariationSet(rldp.Table(EMPTY_CELL)), 0.8)
+    c = np.linspace(-1, 1, 6) * private.weights.ravel()
+    before = private.cuts.best(c) @ c
+    assert private.cuts.maximum_within(c, np.zeros(6), np.full(6, 1.2)).value < before - 0.01
+    assert private.cuts.maximum_within(c, np.full(6, 5.0), np.full(6, 6.0)) is None
+    assert private.cuts.maximum(c).value == pytest.approx(before, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("counts", "epsilon"), [(TABLES[0], 0.4), (TABLES[0], 2.0), (EMPTY_CELL, 2.0), (UNSEEN, 2.0)]
 )

@@ -44,6 +44,7 @@ class Cuts:
     def maximum(self, c: Array) -> Optimum:
         """The best column under the inequalities so far."""
         self._programme.set_gains(c)
+        self._programme.set_limits(np.zeros(c.size), np.full(c.size, _LARGEST))
         return self._programme.solved()
 
     def maximum_within(self, c: Array, low: Array, high: Array) -> Optimum | None:

@@ -16,7 +16,7 @@ from rldp.uncertainty import KnownDistribution, UncertaintySet
 Array = NDArray[np.float64]
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
-_QUICK_CELLS = 16  # up to which PolyOpt takes no time to speak of
+_QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way

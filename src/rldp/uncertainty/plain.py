@@ -13,6 +13,7 @@ from rldp.uncertainty.base import Array, Codes, UncertaintySet, fixed_if_single
 class AllDistributions(UncertaintySet):
     """Every distribution on S × U: nothing is taken from the table but its schema.
 
+    >>> from rldp.table import Table
     >>> AllDistributions(Table([[1, 2], [3, 4]])).contains([[0, 0], [0, 1]])
     True
     """
@@ -72,6 +73,7 @@ class AllDistributions(UncertaintySet):
 class KnownDistribution(UncertaintySet):
     """The frequencies of the table themselves, taken for the truth.
 
+    >>> from rldp.table import Table
     >>> KnownDistribution(Table([[1, 1], [1, 1]])).contains([[0.2, 0.3], [0.25, 0.25]])
     False
     """

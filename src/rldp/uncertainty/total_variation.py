@@ -20,7 +20,7 @@ class TotalVariationSet(ConfidenceSet):
 
     >>> from rldp.table import Table
     >>> round(TotalVariationSet(Table([[62, 14], [876, 48]]), alpha=0.05).radius, 9)
-    0.106161573
+    0.106158274
     """
 
     shares_are_exact = False  # P_s moves with the conditionals, and more than shares may occur
