@@ -91,7 +91,7 @@ def polyopt(
         deadline=options.deadline,
         progress=options.progress,
     )
-    return Outcome(DenseChannel(found.Q), found.bound)
+    return Outcome(DenseChannel(found.Q), min(found.bound, F.table.entropy))
 
 
 def optimal(
