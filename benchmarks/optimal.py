@@ -22,7 +22,7 @@ REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "reference_cases.j
 PICTURE = Path(__file__).parent.parent / "docs" / "optimal.png"
 
 
-def run(effort: Effort) -> None:  # noqa: ARG001
+def run(effort: Effort) -> None:  # noqa: ARG001  # every benchmark answers this call
     records = _mean_curves()
     _others()
     from rldp.plots import tradeoff

@@ -149,9 +149,10 @@ class PrivateColumns:
 
     def _programme(self, needed: Flags) -> ConicProgramme:
         key = needed.tobytes()
-        if key not in self._programmes:
+        programme = self._programmes.get(key)  # another thread may clear them at any time
+        if programme is None:
             if len(self._programmes) >= _MOST_PROGRAMMES:
                 self._programmes.clear()
             blocks = [self._conditions[i] for i in np.flatnonzero(needed).tolist()]
-            self._programmes[key] = ConicProgramme(self.weights.ravel(), blocks)
-        return self._programmes[key]
+            programme = self._programmes[key] = ConicProgramme(self.weights.ravel(), blocks)
+        return programme

@@ -39,7 +39,6 @@ class Search:
 
     private: PrivateColumns
     master: Master
-    vertices: Array  # columns that are best for P̂ alone: directions to look in
     bound: float  # nats that no private protocol exceeds
     deadline: float
     progress: Progress
@@ -50,9 +49,9 @@ class Search:
         self.optimum = self.master.solved()
         self._random = np.random.default_rng(0)  # the same search every time
 
-    def begin(self) -> None:
-        """Columns that lead towards the vertices, and what improves on them."""
-        self._look(self.vertices, 1, np.zeros(self.private.weights.shape))
+    def begin(self, vertices: Array) -> None:
+        """Columns that lead towards the best ones for P̂ alone, and what improves on them."""
+        self._look(vertices, 1, np.zeros(self.private.weights.shape))
         self._settle()
 
     def add(self, columns: Array) -> None:

@@ -57,12 +57,10 @@ def optimal_columns(
     master.add(simple_columns(private.weights.shape, float(np.exp(epsilon)), distinct=not hidden))
     cells = np.eye(private.weights.size).reshape(-1, *private.weights.shape)
     vertices = cells if hidden else np.moveaxis(ceiling.Q, 2, 0)
-    search = Search(
-        private, master, private.scaled(vertices + 1e-9), bound, deadline, progress or untold
-    )
+    search = Search(private, master, bound, deadline, progress or untold)
     try:
         if private.is_joint or hidden:
-            search.begin()
+            search.begin(private.scaled(vertices + 1e-9))
         if not hidden:
             within = min(deadline, time.monotonic() + (part if private.is_joint else more))
             if p_su.size <= _QUICK_CELLS:

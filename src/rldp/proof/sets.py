@@ -45,11 +45,11 @@ class Set:
         """n_s and n_u."""
         return len(self.counts), len(self.counts[0])
 
-    def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:  # noqa: ARG002
+    def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:  # noqa: ARG002  # true of any s
         """Upper and lower bound of q·R_s over F in units of 1/ONE."""
         return max(q) * ONE, min(q) * ONE
 
-    def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002
+    def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
         """What E a2 q2·R_2 - a1 q1·R_1 is at least all over F; None where nothing is known."""
         return None
 
@@ -194,7 +194,7 @@ class TotalVariationSet(Set):
         high = max(q) * ONE - _fall(self.counts[s], up, y) // total
         return high, min(q) * ONE + _fall(self.counts[s], down, y) // total
 
-    def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002
+    def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
         """Lemma 4 for c_1 = a1 q1 and c_2 = -E a2 q2: no more than that there is room."""
         (s1, a1, q1), (s2, a2, q2) = first, second
         n1, n2 = self.counts[s1], self.counts[s2]
