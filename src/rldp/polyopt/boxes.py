@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block, subset_sums
-from rldp.polyopt.knapsack import Masses, box_knapsack, large_cells, parts
+from rldp.polyopt.knapsack import IN, MOST_LEAVES, OUT, Bounds, Places, box_knapsack, parts
 
 Array = NDArray[np.float64]
 
 MOST_LISTED = 16  # U values whose subsets are listed
 _AT_ONCE = 8  # rows of which exact worths are made together
-_CLOSELY = 4  # intervals that are looked at more closely the next time
-_REMEMBERED = 4  # looks whose closer steps are kept
+_CLOSELY = 4  # leaves that are looked at more closely the next time
+_TOUCHING = 3e-4  # nats by which a bound may be off
+_AFRESH = 6  # looks after which a knapsack is as good as before
 
 
 class Tops(NamedTuple):
@@ -244,90 +244,129 @@ class _KnapsackBox(Box):
     def __init__(self, block: Block, lo: float, hi: float) -> None:
         self._block, self._lo, self._hi = block, lo, hi
         self._knapsack, self._n_parts = box_knapsack(block, lo, hi), len(parts(block))
-        self._more: deque[Masses] = deque(maxlen=_REMEMBERED)
-
-    def _closer(self, intervals: NDArray[np.intp]) -> None:
-        self._more.append(self._knapsack.between(intervals))
-        self._knapsack = box_knapsack(self._block, self._lo, self._hi, self._more)
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         bounds = self._knapsack.bounds(prices, multipliers)
-        best = bounds.best(self._n_parts)
-        at = np.broadcast_to(np.arange(multipliers.size), best.shape)
-        a = prices + multipliers[at.ravel(), None] * self._block.p
-        T = self._rounded(bounds.orders(at.ravel(), best.ravel()), a)
+        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts))
         return Tops(bounds.by_part(self._n_parts), T)
 
     def offers(self, prices: Array, multipliers: Array) -> Array:
         bounds = self._knapsack.bounds(prices, multipliers)
-        self._closer(np.unique(bounds.best(self._n_parts)))
+        self._closer(bounds, prices, multipliers, *bounds.best(self._n_parts))
         return bounds.by_part(self._n_parts)
 
     def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
         bounds = self._knapsack.bounds(prices, multipliers)
         worth, at = most_worth(multipliers, bounds.value.T, others)
-        order = np.argsort(-worth)
-        some, best = order[:most], order[0]
-        nearest = abs(multipliers - at[some, None]).argmin(axis=1)
-        a = prices + at[some, None] * self._block.p
-        T = np.unique(self._rounded(bounds.orders(nearest, some), a), axis=0)
-        self._closer(order[:_CLOSELY])
-        return Guest(float(worth[best]), float(at[best]), T)
+        order = np.argsort(-worth)[: max(most, _CLOSELY)]
+        nearest = abs(multipliers - at[order, None]).argmin(axis=1)
+        T, _ = self._near(bounds, prices, multipliers, nearest[:most], order[:most])
+        # a bound that is loose at some multipliers makes others look best
+        some, everywhere = order[:_CLOSELY], np.arange(multipliers.size)
+        at_all, each = np.tile(everywhere, some.size), np.repeat(some, everywhere.size)
+        self._closer(bounds, prices, multipliers, at_all, each)
+        return Guest(float(worth[order[0]]), float(at[order[0]]), np.unique(T, axis=0))
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         bounds = self._knapsack.bounds(prices, np.array([multiplier]))
-        orders = bounds.orders(np.zeros(1, np.intp), bounds.value.argmax(axis=1))[0]
+        leaf = int(bounds.value.argmax())
+        orders, n_u = bounds.order[0, leaf], self._block.n_u
         moved = []
-        for u in range(self._block.n_u):
+        for u in range(n_u):
             rest = orders[orders != u].reshape(2, -1)
             cell = np.full((2, 1), u)
             moved += [np.hstack([cell, rest]), np.hstack([rest, cell])]
-        a = np.broadcast_to(prices + multiplier * self._block.p, (len(moved), self._block.n_u))
+        a = np.broadcast_to(prices + multiplier * self._block.p, (len(moved), n_u))
+        f = self._knapsack.leaves[leaf].pattern
+        own = np.where(np.repeat(np.arange(n_u), 2) == f, -1, max(f, -1))
+        one = np.ones(len(moved), np.intp)
         # the first subset has no cell and the last one all of them
-        return np.unique(self._rounded(np.array(moved), a, 1), axis=0)
+        T, _ = self._rounded(np.array(moved), a, own, one, n_u - one)
+        return np.unique(T, axis=0)
 
-    def _rounded(self, orders: NDArray[np.intp], a: Array, spare: int = 0) -> Array:
-        """The best vertices whose subsets fill up in given orders, without the extremes.
+    def _closer(
+        self, bounds: Bounds, prices: Array, multipliers: Array, at: Places, leaves: Places
+    ) -> None:
+        """Split leaves that promise more at some multipliers than their vertices keep."""
+        _, kept = self._near(bounds, prices, multipliers, at, leaves)
+        over = bounds.value[at, leaves] - kept
+        worst = np.argsort(-over, kind="stable")
+        leaves, first = np.unique(leaves[worst], return_index=True)
+        chosen = worst[first]
+        is_open = over[chosen] > _TOUCHING
+        if not is_open.any():
+            return
+        if len(self._knapsack.leaves) <= MOST_LEAVES:
+            self._knapsack.split(leaves[is_open], bounds.cell[at[chosen], leaves][is_open])
+            return
+        self._knapsack = box_knapsack(self._block, self._lo, self._hi)
+        for _ in range(_AFRESH):
+            self.offers(prices, multipliers)
 
-        Orders are of shape (vertices, 2, n_u), and a of shape (vertices, n_u).
+    def _near(
+        self, bounds: Bounds, prices: Array, multipliers: Array, at: Places, leaves: Places
+    ) -> tuple[Array, Array]:
+        """Vertices of leaves that come near their bounds at some multipliers, and their worth."""
+        some = [self._knapsack.leaves[i] for i in leaves.tolist()]
+        return self._rounded(
+            bounds.order[at, leaves],
+            prices + multipliers[at, None] * self._block.p,
+            np.array([max(leaf.pattern, -1) for leaf in some], np.intp),
+            np.array([(leaf.choice == IN).sum() for leaf in some], np.intp),
+            np.array([(leaf.choice != OUT).sum() for leaf in some], np.intp),
+        )
+
+    def _rounded(
+        self, orders: Places, a: Array, f: Places, least: Places, most: Places
+    ) -> tuple[Array, Array]:
+        """The best vertices whose subsets fill up in given orders, and their worth.
+
+        Args:
+            orders: of cells, shape (vertices, 2, n_u).
+            a: prices, shape (vertices, n_u).
+            f: the cell of the third pattern, or -1 for the next one in the order.
+            least: cells that are in at least.
+            most: cells that are in at most.
         """
         block = self._block
         n, _, n_u = orders.shape
-        sizes = np.arange(spare, n_u + 1 - spare)
+        sizes = np.arange(n_u + 1)
+        is_allowed = ((sizes >= least[:, None]) & (sizes <= most[:, None]))[:, None]
 
         def inside(x: Array) -> Array:
             """Σ of x over the first cells, shape (vertices, 2, sizes)."""
             sums = np.cumsum(np.take_along_axis(x[:, None], orders, 2), axis=2)
-            return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)[..., sizes]
+            return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
 
         m, p = (np.broadcast_to(x, (n, n_u)) for x in (block.m, block.p))
         m_H, p_H, a_H = inside(m), inside(p), inside(a)
         high, low = block.levels(m_H, self._lo, self._hi)
         rest_p, rest_a = block.p.sum() - p_H, a.sum(axis=1)[:, None, None] - a_H
-        worth = [-entr(high) * p_H - entr(low) * rest_p - high * a_H - low * rest_a]
-        # the third pattern, with every large cell in the part of f
-        full, rank, singles = (self._hi - self._lo) / block.c, np.argsort(orders, axis=2), []
-        large = large_cells(block)
-        for f in large:
-            holds = rank[..., f, None] < sizes
-            single = (self._lo - full * (m_H - holds * block.m[f])) / block.m[f]
-            is_one = (single > 0) & (single < full)
-            single = np.where(is_one, single, 0.0)
-            own = -entr(full) * (p_H - holds * block.p[f]) - full * (
-                a_H - holds * a[:, f, None, None]
-            )
-            own += -entr(single) * block.p[f] - single * a[:, f, None, None]
-            worth.append(np.where(is_one, own, -np.inf))
-            singles.append(single)
-        shape = len(worth), 2, sizes.size
-        best = np.stack(worth, axis=1).reshape(n, math.prod(shape)).argmax(axis=1)
+        plain = -entr(high) * p_H - entr(low) * rest_p - high * a_H - low * rest_a
+        plain = np.where(is_allowed & (f < 0)[:, None, None], plain, -np.inf)
+        following = np.concatenate([orders, orders[..., -1:]], axis=2)
+        cell = np.where(f[:, None, None] < 0, following, f[:, None, None])
+        rank = np.argsort(orders, axis=2)
+        is_held = np.take_along_axis(rank, cell, 2) < sizes
+        m_f, p_f, a_f = block.m[cell], block.p[cell], np.take_along_axis(a[:, None], cell, 2)
+        full = (self._hi - self._lo) / block.c
+        with np.errstate(divide="ignore", invalid="ignore"):
+            single = (self._lo - full * (m_H - is_held * m_f)) / m_f
+        is_third = is_allowed & (single > 0) & (single < full)
+        single = np.where(is_third, single, 0.0)
+        third = -entr(full) * (p_H - is_held * p_f) - full * (a_H - is_held * a_f)
+        third += -entr(single) * p_f - single * a_f
+        shape = 2, 2, n_u + 1
+        worth = np.stack([plain, np.where(is_third, third, -np.inf)], axis=1)
+        worth = worth.reshape(n, math.prod(shape))
+        best = worth.argmax(axis=1)
         kind, side, k = np.unravel_index(best, shape)
         each = np.arange(n)
-        H = rank[each, side] < sizes[k, None]
+        H = rank[each, side] < k[:, None]
         is_plain = (kind == 0)[:, None]
         T = np.where(H, np.where(is_plain, high[each, side, k][:, None], full), 0.0)
         T += np.where(is_plain & ~H, low[each, side, k][:, None], 0.0)
-        for i, f in enumerate(large):
-            some = kind == i + 1
-            T[some, f] = singles[i][each, side, k][some]
-        return np.asarray(T)
+        some = np.flatnonzero(kind)
+        T[some, cell[each, side, k][some]] = single[each, side, k][some]
+        found = worth[each, best]
+        return T[np.isfinite(found)], found

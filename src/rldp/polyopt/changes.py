@@ -18,11 +18,12 @@ from scipy.special import xlogy
 
 from rldp.polyopt.blocks import Block, subset_sums
 from rldp.polyopt.boxes import MOST_LISTED
-from rldp.polyopt.knapsack import change_knapsack
+from rldp.polyopt.knapsack import MOST_LEAVES, Knapsack, change_knapsack
 
 Array = NDArray[np.float64]
 
-_STEPS = 6  # of the mass of a subset that changes
+_LOOKS = 4  # at the subsets that change, each closer
+_TOUCHING = 1e-4  # nats: an excess that need not be smaller
 
 
 class Span(NamedTuple):
@@ -91,24 +92,46 @@ class _Bounded(Changes):
 
     def __init__(self, block: Block, factor: float, *, is_star: bool) -> None:
         self._block, self._factor, self._is_star = block, factor, is_star
+        self._made: tuple[float, float, Knapsack] | None = None  # for the last two τ's
 
     def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        block, factor = self._block, self._factor
-        # the masses of subsets that change at both τ's, of which those of U itself are the last
-        masses = [self._mass(tau) for tau in (span.low, span.high)]
-        low, high = min(masses), min(max(masses), 1 - block.c)
-        if low > high:
-            return np.full_like(span.at_low, -np.inf)
-        mu = np.linspace(low, high, _STEPS + 1)
-        made = change_knapsack(block, mu, factor / (block.c + mu) if self._is_star else 1 / mu)
-        if made is None:
-            return np.full_like(span.at_low, -np.inf)
-        knapsack, level, of = made
-        # 1/τ = e^ε - c level for s*, and (1 + c level) / e^ε for others
-        c = block.c
-        tau = 1 / (factor - c * level) if self._is_star else factor / (1 + c * level)
-        chord = span.at_low[of].T + (span.at_high - span.at_low)[of].T * span.part(tau)
-        return knapsack.bounds(prices, multipliers, chord).by_part(len(span.at_low))
+        n_parts = len(span.at_low)
+        knapsack = self._knapsack(span.low, span.high)
+        for _ in range(_LOOKS):
+            if not knapsack.leaves:
+                return np.full_like(span.at_low, -np.inf)
+            of = [leaf.part for leaf in knapsack.leaves]
+            low, high = (x[of].T[..., None] for x in (span.at_low, span.at_high))
+            chord = low + (high - low) * span.part(self._tau(knapsack.masses))
+            bounds = knapsack.bounds(prices, multipliers, chord)
+            excess = bounds.by_part(n_parts)
+            if excess.max() <= _TOUCHING or len(knapsack.leaves) > MOST_LEAVES:
+                break
+            at, leaves = bounds.best(n_parts)
+            over = bounds.value[at, leaves]
+            worst = np.argsort(-over, kind="stable")
+            leaves, first = np.unique(leaves[worst], return_index=True)
+            chosen = worst[first]
+            some = over[chosen] > _TOUCHING
+            knapsack.split(leaves[some], bounds.cell[at[chosen], leaves][some])
+        return excess
+
+    def _knapsack(self, low: float, high: float) -> Knapsack:
+        if self._made is None or self._made[:2] != (low, high):
+            # the masses of subsets that change at both τ's, of which those of U itself are the last
+            masses = [self._mass(tau) for tau in (low, high)]
+            most = min(max(masses), 1 - self._block.c)
+            self._made = low, high, change_knapsack(self._block, min(masses), most, self._level)
+        return self._made[2]
+
+    def _tau(self, mu: Array) -> Array:
+        """Where subsets of this mass change: 1/τ = e^ε - c level, or (1 + c level) / e^ε."""
+        c, level = self._block.c, self._level(mu)
+        return 1 / (self._factor - c * level) if self._is_star else self._factor / (1 + c * level)
+
+    def _level(self, mu: Array) -> Array:
+        """T on a subset of this mass where it changes."""
+        return self._factor / (self._block.c + mu) if self._is_star else 1 / mu
 
     def _mass(self, tau: float) -> float:
         """m(H) of the subsets that change at this τ."""

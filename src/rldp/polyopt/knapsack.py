@@ -2,16 +2,19 @@
 
 With a multiplier β on m(H) = μ no subset exceeds Σ_u max(F_u(high) - β m_u, F_u(low)) + β μ,
 F_u(t) = P̂_u t log t - a_u t. That is convex in μ under the first and third pattern and, with β
-times high, in high under the second, so between two values of μ it is largest at one of them. For
-cells with much of m both choices are tried, and those in the part of f: each is a part of its own,
-since masses differ much between them. For other cells in the part of f, F_f lies below its chord,
-so the bound at μ = r covers them.
+times high, in high under the second, so between two values of μ it is largest at one of them.
+F_f lies below its chord, so the bound at μ = r covers the third pattern for any f.
+
+What this leaves open is one cell that is in H by halves. So subsets are kept in leaves, which hold
+some cells and lack others, and where a leaf's bound is too high it is split: at that cell, or
+between its masses. For cells with much of m all choices are parts of their own from the beginning,
+since masses differ much between them.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,48 +24,49 @@ from scipy.special import entr
 from rldp.polyopt.blocks import Block
 
 Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is open
 
-_LARGE, _MUCH = 3, 0.1  # cells of which both choices are tried, and the m that they have at least
-_STEPS = 4  # of the mass of H
-_INSIDE = np.array([0.25, 0.5, 0.75])  # further steps of an interval that is looked at closely
+FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
+IN, OUT = np.int8(1), np.int8(-1)
+_LARGE, _MUCH = 3, 0.1  # cells whose choices are parts, and the m that they have at least
+_STEPS = 4  # of the mass of H at first
+_COARSE = 0.25  # of the masses of a leaf: a cell that has more is decided first
+MOST_LEAVES = 120
+_POINT = 1e-12  # masses that do not differ
 
 
-class Piece(NamedTuple):
+class Leaf(NamedTuple):
     """Subsets between two masses that hold some cells and lack others."""
 
     part: int
-    mu: Array
-    is_in: Flags
-    is_out: Flags
-    f: int  # the cell of the third pattern, or -1
+    pattern: int
+    low: float
+    high: float
+    choice: Choice
 
 
-class Masses(NamedTuple):
-    """Values of μ, and the part each belongs to."""
+class Levels(NamedTuple):
+    """T on H, elsewhere, and on f, of every leaf at both its masses, each of shape (leaves, 2)."""
 
-    part: NDArray[np.intp]
-    mu: Array
+    high: Array
+    low: Array
+    single: Array
 
 
 class Bounds(NamedTuple):
-    """A bound for every multiplier and interval of μ, and the cells in the order they enter H."""
+    """A bound for every multiplier and leaf, and the cells in the order they enter H."""
 
-    value: Array  # (multipliers, intervals)
-    order: NDArray[np.intp]  # (multipliers, steps, n_u)
-    ends: NDArray[np.intp]  # (intervals, 2): the steps on both sides
-    part: NDArray[np.intp]  # of every interval
+    value: Array  # (multipliers, leaves)
+    order: Places  # (multipliers, leaves, 2, n_u): at both masses
+    cell: Places  # (multipliers, leaves): in H by halves where the bound is larger, or -1
+    part: Places  # of every leaf
 
-    def orders(
-        self, multipliers: NDArray[np.intp], intervals: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """The orders at both ends of intervals, shape (intervals, 2, n_u)."""
-        return np.asarray(self.order[multipliers[:, None], self.ends[intervals]])
-
-    def best(self, n_parts: int) -> NDArray[np.intp]:
-        """The best interval of every part that is not empty, for every multiplier."""
+    def best(self, n_parts: int) -> tuple[Places, Places]:
+        """Every multiplier with the best leaf of every part that is not empty."""
         own = (np.flatnonzero(self.part == part) for part in range(n_parts))
-        return np.array([which[self.value[:, which].argmax(axis=1)] for which in own if which.size])
+        best = [which[self.value[:, which].argmax(axis=1)] for which in own if which.size]
+        return np.tile(np.arange(len(self.value)), len(best)), np.concatenate(best)
 
     def by_part(self, n_parts: int) -> Array:
         """The bound of every part, shape (parts, multipliers), and -∞ where it is empty."""
@@ -73,145 +77,189 @@ class Bounds(NamedTuple):
 
 
 class Knapsack:
-    """Steps of μ with T on H and elsewhere at each, neighbours in a piece belonging together."""
+    """All vertices of one kind, in leaves."""
 
     def __init__(
-        self, block: Block, pieces: list[Piece], high: Array, low: Array, single: Array
+        self,
+        block: Block,
+        leaves: Sequence[Leaf],
+        levels: Callable[[Places, Array], Levels],
+        r: float = 0.0,
     ) -> None:
-        """Take T on H, elsewhere, and on f, at every step of every piece."""
-        self._block = block
-        sizes = [piece.mu.size for piece in pieces]
-        self._mu = np.concatenate([piece.mu for piece in pieces])
-        self._is_in = np.repeat([piece.is_in for piece in pieces], sizes, axis=0)
-        self._is_out = np.repeat([piece.is_out for piece in pieces], sizes, axis=0)
-        f = np.repeat([piece.f for piece in pieces], sizes)
-        inner = np.delete(np.arange(self._mu.size), np.cumsum(sizes) - 1)
-        alone = np.flatnonzero(np.repeat(sizes, sizes) == 1)
-        self._left = np.concatenate([inner, alone])
-        self._right = np.concatenate([inner + 1, alone])
-        self._part = np.repeat([piece.part for piece in pieces], sizes)[self._left]
-        # under the second pattern β stands for β·high, which differs between neighbours
-        self._scale = high[self._right] / high[self._left]
-        self._scale[(low[self._left] > 0) | (f[self._left] >= 0)] = 1.0
-        self._high, self._entropy = high, -np.multiply.outer(entr(high), block.p)
-        self._low = np.repeat(low[:, None], block.n_u, axis=1)
-        which = np.flatnonzero(f >= 0)
-        self._low[which, f[which]] += single[which]
-        self._low_entropy = -entr(self._low) * block.p
+        """Take the first leaves, T for patterns and masses, and r of the third pattern."""
+        self._block, self._levels, self._r = block, levels, r
+        self.leaves = list(leaves)
+        if leaves:
+            self._arrange()
+
+    def _arrange(self) -> None:
+        leaves = self.leaves
+        self._mu = np.array([[leaf.low, leaf.high] for leaf in leaves])
+        self._part = np.array([leaf.part for leaf in leaves])
+        pattern = np.array([leaf.pattern for leaf in leaves])
+        choice = np.array([leaf.choice for leaf in leaves])[:, None]
+        self._is_in, self._is_open = choice == IN, choice == 0
+        high, low, single = self._levels(pattern, self._mu)
+        # under the second pattern β stands for β·high, which differs between both masses
+        self._scale = np.where(pattern == SECOND, high[:, 1] / high[:, 0], 1.0)
+        self._high, self._entropy = high[..., None], -np.multiply.outer(entr(high), self._block.p)
+        self._low = np.repeat(low[..., None], self._block.n_u, axis=2)
+        which = np.flatnonzero(pattern >= 0)
+        self._low[which, :, pattern[which]] += single[which]
+        self._low_entropy = -entr(self._low) * self._block.p
+
+    @property
+    def masses(self) -> Array:
+        """Both masses of every leaf, shape (leaves, 2)."""
+        return self._mu
 
     def bounds(self, prices: Array, multipliers: Array, offset: Array | float = 0.0) -> Bounds:
-        """What no subset exceeds, less an offset at every step, shape (multipliers, steps)."""
+        """What no subset exceeds, less an offset, shape (multipliers, leaves, 2)."""
         block, mu = self._block, self._mu
-        a = (prices + multipliers[:, None] * block.p)[:, None, :]
+        a = (prices + multipliers[:, None] * block.p)[:, None, None, :]
         F_low = self._low_entropy - a * self._low
-        gain = self._entropy - a * self._high[:, None] - F_low  # (multipliers, steps, n_u)
+        gain = self._entropy - a * self._high - F_low  # (multipliers, leaves, 2, n_u)
         ratio = np.where(gain > 0, np.inf, -np.inf)
         np.divide(gain, block.m, out=ratio, where=np.broadcast_to(block.m > 0, gain.shape))
-        ratio = np.where(self._is_in, np.inf, np.where(self._is_out, -np.inf, ratio))
-        order = np.argsort(-ratio, axis=2, kind="stable")
-        filled = np.cumsum(block.m[order], axis=2)
-        last = np.minimum((filled < mu[:, None] * (1 - 1e-12)).sum(axis=2), block.n_u - 1)
-        beta = np.take_along_axis(np.take_along_axis(ratio, order, 2), last[..., None], 2)[..., 0]
+        ratio = np.where(self._is_open, ratio, np.where(self._is_in, np.inf, -np.inf))
+        order = np.argsort(-ratio, axis=3, kind="stable")
+        filled = np.cumsum(block.m[order], axis=3)
+        last = np.minimum((filled < mu[..., None] * (1 - _POINT)).sum(axis=3), block.n_u - 1)
+        cell = np.take_along_axis(order, last[..., None], 3)[..., 0]
+        beta = np.take_along_axis(ratio, cell[..., None], 3)[..., 0]
         beta = np.where(np.isfinite(beta), beta, 0.0)
-        offsets = np.broadcast_to(offset, beta.shape)
 
-        def relaxed(at: NDArray[np.intp], multiplier: Array) -> Array:
-            over = gain[:, at] - multiplier[..., None] * block.m
-            over *= self._is_in[at] | ((over > 0) & ~self._is_out[at])
-            value = over.sum(axis=2) + low[:, at] + multiplier * mu[at]
-            return np.asarray(value - offsets[:, at])
+        def relaxed(multiplier: Array) -> Array:
+            over = gain - multiplier[..., None] * block.m
+            over *= self._is_in | ((over > 0) & self._is_open)
+            return np.asarray(over.sum(axis=3) + low + multiplier * mu - offset)
 
-        low = F_low.sum(axis=2)
-        left, right = self._left, self._right
-        own = relaxed(np.arange(mu.size), beta)
-        value = np.minimum(
-            np.maximum(own[:, left], relaxed(right, beta[:, left] * self._scale)),
-            np.maximum(own[:, right], relaxed(left, beta[:, right] / self._scale)),
-        )
-        return Bounds(value, order, np.stack([left, right], axis=1), self._part)
+        low = F_low.sum(axis=3)
+        own = relaxed(beta)
+        swapped = beta[..., ::-1] * np.stack([1 / self._scale, self._scale], axis=1)
+        crossed = relaxed(swapped)
+        # β of the first mass at both, or β of the second
+        value = np.maximum(own, crossed[..., ::-1]).min(axis=2)
+        end = own.argmax(axis=2)[..., None]
+        chosen = np.take_along_axis(cell, end, 2)[..., 0]
+        left = np.take_along_axis(filled, last[..., None], 3)[..., 0] - mu
+        is_half = (left > _POINT * mu) & (left < block.m[cell] * (1 - _POINT))
+        is_half &= np.take_along_axis(np.broadcast_to(self._is_open, gain.shape), cell[..., None], 3)[
+            ..., 0
+        ]
+        is_half = np.take_along_axis(is_half, end, 2)[..., 0]
+        return Bounds(value, order, np.where(is_half, chosen, -1), self._part)
 
-    def between(self, intervals: NDArray[np.intp]) -> Masses:
-        """Masses inside some intervals, for a closer look at them."""
-        left, right = self._mu[self._left[intervals]], self._mu[self._right[intervals]]
-        inside = left[:, None] + np.multiply.outer(right - left, _INSIDE)
-        return Masses(np.repeat(self._part[intervals], _INSIDE.size), inside.ravel())
+    def split(self, which: Places, cells: Places) -> None:
+        """Split some leaves at these cells, or between their masses where these say more."""
+        new = [leaf for i, leaf in enumerate(self.leaves) if i not in set(which.tolist())]
+        for i, cell in zip(which.tolist(), cells.tolist(), strict=True):
+            new += self._children(self.leaves[i], cell)
+        self.leaves = new
+        if new:
+            self._arrange()
+
+    def _children(self, leaf: Leaf, cell: int) -> list[Leaf]:
+        width = leaf.high - leaf.low
+        if cell >= 0 and self._block.m[cell] > _COARSE * width:
+            held, lacking = leaf.choice.copy(), leaf.choice.copy()
+            held[cell], lacking[cell] = IN, OUT
+            made = [leaf._replace(choice=held), leaf._replace(choice=lacking)]
+            if leaf.pattern == ANY:
+                low = self._r - self._block.m[cell]
+                made.append(leaf._replace(pattern=cell, low=low, choice=lacking))
+        elif width > _POINT * leaf.high:
+            middle = (leaf.low + leaf.high) / 2
+            made = [leaf._replace(high=middle), leaf._replace(low=middle)]
+        else:
+            return [leaf]
+        return [some for each in made if (some := _cut(self._block, each)) is not None]
 
 
-def box_knapsack(block: Block, lo: float, hi: float, more: Sequence[Masses] = ()) -> Knapsack:
-    """All vertices of one box, with further steps where a closer look is wanted."""
+def _cut(block: Block, leaf: Leaf) -> Leaf | None:
+    """The leaf between the masses that its subsets can have, or None where there are none."""
+    least = float(block.m[leaf.choice == IN].sum())
+    most = float(block.m[leaf.choice != OUT].sum())
+    low, high = max(leaf.low, least), min(leaf.high, most)
+    if leaf.pattern == ANY:
+        low, high = leaf.low, leaf.high
+        return leaf if least <= low + _POINT and high <= most + _POINT else None
+    # rounding must not lose a subset
+    return leaf._replace(low=min(low, high), high=high) if low <= high + _POINT else None
+
+
+def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
+    """All vertices of one box."""
     full = (hi - lo) / block.c
     r = lo / full
-    pieces = []
-    for part, (is_in, is_out, f) in enumerate(parts(block)):
-        least, most = _span(block, is_in, is_out)
+    leaves = []
+    for part, (choice, f) in enumerate(parts(block)):
         if f >= 0:
-            least, most = max(least, r - block.m[f]), min(most, r)
-        if least <= most:
-            mu = np.linspace(least, most, _STEPS + 1)
-            own = [masses.mu[masses.part == part] for masses in more]
-            mu = np.unique(np.concatenate([mu, [np.clip(r, least, most)], *own]))
-            pieces.append(Piece(part, mu, is_in, is_out, f))
-    mu = np.concatenate([piece.mu for piece in pieces])
-    cell = np.repeat([piece.f for piece in pieces], [piece.mu.size for piece in pieces])
-    high, low = block.levels(mu, lo, hi)
-    high[cell >= 0], low[cell >= 0] = full, 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        single = np.where(cell >= 0, np.clip((lo - mu * full) / block.m[cell], 0, full), 0.0)
-    return Knapsack(block, pieces, high, low, single)
+            spans = [(f, r - float(block.m[f]), r)]
+        else:
+            spans = [(FIRST, 0.0, r), (SECOND, r, 1.0), (ANY, r, r)]
+        for pattern, low, high in spans:
+            leaf = _cut(block, Leaf(part, pattern, low, high, choice))
+            if leaf is not None:
+                leaves += _stepped(leaf) if f < 0 else [leaf]
+
+    def levels(pattern: Places, mu: Array) -> Levels:
+        is_first = (pattern == FIRST)[:, None]
+        is_second = (pattern == SECOND)[:, None]
+        second = np.where(is_second, hi / (block.c + mu), full)
+        high = np.where(is_first, hi + full * (1 - block.c - mu), second)
+        low = np.where(is_first, np.maximum(lo - full * mu, 0.0), 0.0)
+        m_f = block.m[np.maximum(pattern, 0)][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            single = np.clip((lo - mu * full) / m_f, 0, full)
+        return Levels(high, low, np.where(pattern[:, None] >= 0, single, 0.0))
+
+    return Knapsack(block, leaves, levels, r)
 
 
-class Changing(NamedTuple):
-    """A knapsack of subsets at their change of pattern, and the level and part of every step."""
-
-    knapsack: Knapsack
-    level: Array
-    part: NDArray[np.intp]
-
-
-def change_knapsack(block: Block, masses: Array, level: Array) -> Changing | None:
+def change_knapsack(block: Block, low: float, high: float, level: Callable[[Array], Array]) -> Knapsack:
     """Subsets at their change of pattern: T = level on H and 0 elsewhere.
 
-    Both are given at increasing masses, and 1 / level is linear in the mass. A vertex with a large
-    cell f may begin and end both where its subset changes without f and where it does with f.
+    1 / level is linear in the mass. A vertex with a large cell f may begin and end both where its
+    subset changes without f and where it does with f.
     """
-    pieces = []
-    for part, (is_in, is_out, f) in enumerate(parts(block)):
-        for holds in (False,) if f < 0 else (False, True):
-            own_in, own_out = is_in.copy(), is_out.copy()
+    leaves = []
+    for part, (choice, f) in enumerate(parts(block)):
+        for holds in (OUT,) if f < 0 else (OUT, IN):
+            own = choice.copy()
             if f >= 0:
-                own_in[f], own_out[f] = holds, not holds
-            least, most = _span(block, own_in, own_out)
-            least, most = max(least, masses[0]), min(most, masses[-1])
-            if least <= most:
-                mu = np.unique(np.clip(masses, least, most))
-                pieces.append(Piece(part, mu, own_in, own_out, -1))
-    if not pieces:
-        return None
-    mu = np.concatenate([piece.mu for piece in pieces])
-    of = np.repeat([piece.part for piece in pieces], [piece.mu.size for piece in pieces])
-    high = 1 / np.interp(mu, masses, 1 / level)
-    none = np.zeros_like(mu)
-    return Changing(Knapsack(block, pieces, high, none, none), high, of)
+                own[f] = holds
+            leaf = _cut(block, Leaf(part, SECOND, low, high, own))
+            if leaf is not None:
+                leaves += _stepped(leaf)
+
+    def levels(_: Places, mu: Array) -> Levels:
+        return Levels(level(mu), np.zeros_like(mu), np.zeros_like(mu))
+
+    return Knapsack(block, leaves, levels)
 
 
-def large_cells(block: Block) -> NDArray[np.intp]:
+def _stepped(leaf: Leaf) -> list[Leaf]:
+    if leaf.low == leaf.high:
+        return [leaf]
+    ends = np.linspace(leaf.low, leaf.high, _STEPS + 1).tolist()
+    return [leaf._replace(low=a, high=b) for a, b in itertools.pairwise(ends)]
+
+
+def large_cells(block: Block) -> Places:
     """The cells with much of m."""
     large = np.argsort(-block.m)[:_LARGE]
     return np.asarray(large[block.m[large] > _MUCH])
 
 
-def parts(block: Block) -> list[tuple[Flags, Flags, int]]:
+def parts(block: Block) -> list[tuple[Choice, int]]:
     """All choices among the large cells, without and with one of them in the part of f."""
     large = large_cells(block)
     found = []
     for f in (-1, *large):
-        for which in itertools.product((False, True), repeat=large.size):
-            is_in, is_out = np.zeros((2, block.n_u), bool)
-            is_in[large], is_out[large] = which, np.logical_not(which)
-            if f < 0 or not is_in[f]:
-                found.append((is_in, is_out, int(f)))
+        for which in itertools.product((OUT, IN), repeat=large.size):
+            choice = np.zeros(block.n_u, np.int8)
+            choice[large] = which
+            if f < 0 or choice[f] == OUT:
+                found.append((choice, int(f)))
     return found
-
-
-def _span(block: Block, is_in: Flags, is_out: Flags) -> tuple[float, float]:
-    return float(block.m[is_in].sum()), float(block.m[~is_out].sum())

@@ -26,8 +26,9 @@ Array = NDArray[np.float64]
 _FAR, _NEAR = 5, 3  # multipliers: all over their range, and where the best ones were
 _FEW = 4  # multipliers for a first bound
 _AIMS = 2  # s* of which the best multipliers are looked at closely
-_LOOKS = 4  # at a range that is looked at once, each closer
+_LOOKS, _VAIN = 25, 3  # at a range that is looked at once, each closer, and those that say no more
 _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may still be far off
+_SLIGHT = 1e-4  # nats
 _WIDE, _NARROW = 0.4, 0.02
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
 _MOST_TOGETHER = 500  # choices of one part from every block
@@ -63,6 +64,10 @@ class Range:
             [box(block, 1.0, factor / tau) for block in blocks] for tau in sorted({low, high})
         ]
         self._stars = [box(block, 1 / high, factor) for block in blocks] if high > 1 else []
+        self._changes = {
+            is_star: [changes(block, factor, is_star=is_star) for block in blocks]
+            for is_star in ((False, True) if low < high else ())
+        }
         self._p_su = np.array([block.p for block in blocks])
         largest = float(self._p_su.sum(axis=1).max()) if self._stars else 0.0
         self._widest = int(np.argmax(self._p_su.sum(axis=1)))
@@ -153,13 +158,13 @@ class Range:
         if self.low == self.high:
             return [own[None, np.isfinite(own[:, 0])] for own in offers[0]]
         chords = []
-        for block, row, *own in zip(self._blocks, prices, *offers, strict=True):
+        for change, row, *own in zip(self._changes[is_star], prices, *offers, strict=True):
             ends = np.stack(np.broadcast_arrays(*own))
             is_empty = np.isneginf(ends)
             # a part that is empty at one τ has no vertex there which could lie above the chord
             low, high = np.where(is_empty, ends.max(axis=1, keepdims=True), ends)
             span = Span(self.low, self.high, low, high)
-            excess = changes(block, self._factor, is_star=is_star).excess(row, at, span)
+            excess = change.excess(row, at, span)
             some = ~(is_empty.all(axis=0) & np.isneginf(excess))[:, 0]
             chords.append((np.stack([low, high]) + np.maximum(excess, 0.0))[:, some])
         return chords
@@ -183,12 +188,16 @@ class Range:
 
     def bounds(self, prices: Array, target: float) -> Array:
         """Bounds for every s*, from several looks, each closer, until they are below the target."""
-        worth = np.full(len(self._stars) or 1, np.inf)
+        worth, vain = np.full(len(self._stars) or 1, np.inf), 0
         for _ in range(_LOOKS):
+            before = worth.max()
             guests = self._guests(prices)
             worth = np.minimum(worth, [guest.worth for guest in guests])
             if worth.max() <= target:
                 return np.asarray(worth)
+            vain = vain + 1 if worth.max() > before - _SLIGHT else 0
+            if vain == _VAIN:
+                break
         return np.minimum(worth, self._chord(prices)) if self.low < self.high else worth
 
     def _chord(self, prices: Array) -> Array:

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scipy.special import entr
+
 from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.columns import Master, Progress
+from rldp.polyopt.columns import Master, Progress, is_bound, simple_columns, untold
 from rldp.polyopt.halves import Halves
 from rldp.polyopt.mixture import Mixed, Mixture, joined
 from rldp.polyopt.ranges import Look, Range, by_star, products
@@ -36,16 +38,20 @@ _APART = 0.02  # τ's between which there may be another
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _CLOSE = 5e-4  # a relative gap that counts as none on large tables
-_SHORT, _LONGEST = 0.3, 0.8  # steps from the centre towards the programme's prices
+_SHORTEST, _SHORT = 0.1, 0.3  # steps from the centre towards the programme's prices
 _FAR, _PATIENT = 0.1, 3  # a relative gap at which steps stay short, unless rounds are slow
 _SLOW = 0.01  # of the gap: a round that wins less is no progress
 _STALE = 8  # rounds without progress before whole columns are given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
 _POOLED = 30  # rounds with vertices that are known already
-_MIX, _SEARCH = 0.65, 0.8  # of the time; the rest proves the bound
-_NOBODY = "no s*"  # the group of columns with τ = 1
+_BEGIN, _MIX, _SEARCH = 0.1, 0.65, 0.8  # of the time; the rest proves the bound
+_NOBODY = -1  # in place of s* where τ = 1
+_TOGETHER = "τ = 1"  # the group of all of them
+_LOST = 3.0
+_OFTEN = 3
+_NEAR = 0.25
 _HEAVY = 0.05  # of all records: a cell whose choice matters to masses
-_SAME = 1e-9
+_LOW = np.exp(-1)  # below, the level of a heavy cell hardly matters to masses
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
 
@@ -69,7 +75,7 @@ class Relaxed:
         self._heavy = np.nonzero(p_su > _HEAVY)
         self._centre, self._step = np.zeros_like(p_su), _SHORT
         self._bound = self._certified = np.inf  # for the τ's of the nodes, and for all
-        self._pool = [block.m[:0].reshape(0, block.n_u) for block in blocks]  # vertices with τ = 1
+        self._pool: dict[Hashable, list[Array]] = {}  # vertices of every group that is used
 
     def solved(self, master: Master, deadline: float, progress: Progress) -> tuple[Optimum, float]:
         """Fill the master programme with good columns; its optimum, and what nothing can exceed.
@@ -77,8 +83,11 @@ class Relaxed:
         Progress is told what the best protocol so far keeps and the bound for some τ's.
         """
         started = time.monotonic()
-        mixed, searched = (started + part * (deadline - started) for part in (_MIX, _SEARCH))
+        first, mixed, searched = (
+            started + part * (deadline - started) for part in (_BEGIN, _MIX, _SEARCH)
+        )
         try:
+            self._begin(first)
             optimum = self._mix(master, mixed, progress)
             while True:
                 optimum = self._improve(master, optimum, searched, progress)
@@ -93,6 +102,24 @@ class Relaxed:
         except KeyboardInterrupt:
             optimum = master.solved()  # the best so far is what was asked for
         return optimum, self._certified
+
+    def _begin(self, deadline: float) -> None:
+        """Prices to begin with: those of the same programme for P̂ alone, which is solved soon.
+
+        Whatever is private for more distributions is so for P̂: no column is worth more here.
+        """
+        if not any(block.c > 0 and block.p.any() for block in self._blocks):
+            return
+        known = [
+            Block(block.p / block.p.sum(), block.p) if block.p.any() else block
+            for block in self._blocks
+        ]
+        master = Master(self._p_su, is_bound(known))
+        distinct = len(self._nodes) > 1
+        master.add(simple_columns(self._p_su.shape, self._factor, distinct=distinct))
+        search = Relaxed(self._p_su, known, self._factor, distinct=distinct)
+        _, self._certified = search.solved(master, deadline, untold)
+        self._centre, self._bound = search._centre, search._bound
 
     def _node(self, tau: float) -> Range:
         return Range(self._blocks, self._factor, tau, tau)
@@ -109,27 +136,28 @@ class Relaxed:
 
     def _mix(self, master: Master, deadline: float, progress: Progress) -> Optimum:
         """Solve the relaxed programme, and hand over what its mixtures can be joined to."""
-        is_bound = master.is_bound & (self._twin == np.arange(self._p_su.shape[1]))
-        mixture = Mixture(self._p_su, is_bound, np.log(self._factor))
-        mixture.add_columns(np.take_along_axis(master.columns, self._twin[None], axis=2))
+        mixture = self._mixture(master, master.columns)
         for s, block in enumerate(self._blocks):
             for level in (1.0, self._factor):
-                mixture.add_vertices(_NOBODY, s, level * _flat(block))
+                mixture.add_vertices(_TOGETHER, s, level * _flat(block))
+        self._is_together = True
         optimum, mixed, step, slow = master.solved(), mixture.solved(), 0, 0
         try:
             while time.monotonic() < deadline:
-                gap, new = self._bound - mixed.value, self._met(mixture, master, mixed)
+                gap = self._bound - mixed.value
+                new = self._met(mixture, master, mixed, is_far=step % _OFTEN == 0)
                 mixed = mixture.solved()
-                slow += 1
-                if gap - (self._bound - mixed.value) < _SLOW * gap:
-                    self._step = min(1.0, 1.5 * self._step)
-                else:
-                    slow = 0
-                if slow < _PATIENT and self._bound > (1 + _FAR) * mixed.value:
-                    self._step = min(self._step, _SHORT)
+                slow = slow + 1 if gap - (self._bound - mixed.value) < _SLOW * gap else 0
                 step += 1
-                if step % _JOINED == 0:
+                if step % _JOINED == 0 or self._is_closed(mixed.value):
                     optimum = self._join(master, mixed)
+                    lost = mixed.value - optimum.value
+                    is_together = _TOGETHER in mixed.groups
+                    if is_together and self._bound - mixed.value < _LOST * lost:
+                        mixture = self._parted(master, optimum, mixed)
+                        mixed, slow = mixture.solved(), 0
+                    elif self._bound < (1 + _NEAR) * mixed.value and mixture.release(mixed):
+                        mixed = mixture.solved()
                 progress(optimum.value, self._bound)
                 is_stuck = (not new and self._step == 1) or slow > _STALE
                 if not (is_stuck or self._is_closed(mixed.value)):
@@ -142,8 +170,8 @@ class Relaxed:
         finally:
             if mixture.release(mixed):
                 mixed = mixture.solved()
-            if _NOBODY in mixed.groups:
-                self._pool = [T.round(12) for _, T in mixed.groups[_NOBODY]]
+            for group, parts in mixed.groups.items():
+                self._pool[group] = [T.round(12) for _, T in parts]
             optimum = self._join(master, mixed)
         return optimum
 
@@ -153,15 +181,21 @@ class Relaxed:
                 self._add(master, joined(parts, self._p_su))
         return master.solved()
 
-    def _met(self, mixture: Mixture, master: Master, mixed: Mixed) -> int:
+    def _met(self, mixture: Mixture, master: Master, mixed: Mixed, *, is_far: bool) -> int:
         """Add what is met at every τ; how many vertices and columns are new."""
-        prices = self._towards(mixed.prices)
+        prices = mixed.prices if is_far else self._towards(mixed.prices)
         first, *rest = self._nodes
-        seen, worth, new = first.look(prices), float(first.worth.max()), 0
-        met = zip(seen.others, seen.variants, strict=True)
-        for s, pair in enumerate(met):
-            new += mixture.add_vertices(_NOBODY, s, np.concatenate(pair))
-        n_found = 0
+        seen, n_found = first.look(prices), 0
+        worth = float(first.worth.max())
+        new, best = 0, []
+        if self._is_together:
+            for s, pair in enumerate(zip(seen.others, seen.variants, strict=True)):
+                new += mixture.add_vertices(_TOGETHER, s, np.concatenate(pair))
+        else:
+            columns = products(seen, prices, self._p_su, _WORTH_IT, many=True)
+            new += self._entered(mixture, (1.0, _NOBODY), columns, seen, worth < mixed.value)
+            best += list(columns[:1])
+            self._add(master, columns)
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
             is_over = prices.sum() + worth >= self._bound
@@ -169,17 +203,71 @@ class Relaxed:
             found = by_star(seen, prices, self._p_su, _WORTH_IT)
             worth = max(worth, float(node.worth.max()))
             for star, columns in found.items():
-                if node.worth.max() < mixed.value:
-                    new += self._grouped(mixture, (node.low, star), columns, seen)
-                else:
-                    mixture.add_columns(columns)  # prices are still wild
-                    new += len(columns)
+                is_settled = bool(node.worth.max() < mixed.value)
+                new += self._entered(mixture, (node.low, star), columns, seen, is_settled)
+                best += list(columns[:1])
                 self._add(master, columns)
             n_found += bool(found)
             if is_over and found:
-                return new
-        self._recentre(prices, worth)
+                break
+        else:
+            self._recentre(prices, worth)
+        if not is_far:
+            self._lengthen(np.array(best), prices, mixed.prices)
         return new
+
+    def _lengthen(self, columns: Array, prices: Array, towards: Array) -> None:
+        """Make the next step longer if the bound still falls in its direction, and else shorter."""
+        if not len(columns):
+            self._step = min(1.0, 1.5 * self._step)
+            return
+        columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
+        worth = -np.einsum("vsu,su->v", entr(columns), self._p_su)
+        worth -= np.einsum("vsu,su->v", columns, prices)
+        ahead = towards - prices
+        falls = ahead.sum() < (columns[worth.argmax()] * ahead).sum()
+        self._step = float(np.clip(self._step * (1.2 if falls else 0.8), _SHORTEST, 1.0))
+
+    def _mixture(self, master: Master, columns: Array) -> Mixture:
+        is_bound = master.is_bound & (self._twin == np.arange(self._p_su.shape[1]))
+        mixture = Mixture(self._p_su, is_bound, np.log(self._factor))
+        mixture.add_columns(np.take_along_axis(columns, self._twin[None], axis=2))
+        return mixture
+
+    def _parted(self, master: Master, optimum: Optimum, mixed: Mixed) -> Mixture:
+        """The same programme with columns of τ = 1 in groups of similar masses."""
+        self._is_together = False
+        mixture = self._mixture(master, master.columns[optimum.weights > 0])
+        T = [own for _, own in mixed.groups.pop(_TOGETHER)]
+        for group, parts in mixed.groups.items():
+            for s, (_, own) in enumerate(parts):
+                mixture.add_vertices(group, s, own)
+        lists = []
+        for s, own in enumerate(T):
+            alike = np.repeat(np.stack([one[0] for one in T])[None], len(own), axis=0)
+            alike[:, s] = own
+            kinds = self._kinds(alike)[:, self._heavy[0] == s]
+            lists.append([(kind, own[(kinds == kind).all(axis=1)]) for kind in np.unique(kinds, axis=0)])
+        for choice in itertools.product(*lists):
+            kind = np.concatenate([kind for kind, _ in choice])
+            group = (1.0, _NOBODY, kind.tobytes())
+            if mixture.has_room(group):
+                for s, (_, own) in enumerate(choice):
+                    mixture.add_vertices(group, s, own)
+        return mixture
+
+    def _entered(
+        self,
+        mixture: Mixture,
+        key: tuple[float, int],
+        columns: Array,
+        seen: Look,
+        is_settled: bool,
+    ) -> int:
+        if is_settled:
+            return self._grouped(mixture, key, columns, seen)
+        mixture.add_columns(columns)  # prices are still wild
+        return len(columns)
 
     def _grouped(self, mixture: Mixture, key: tuple[float, int], columns: Array, seen: Look) -> int:
         """Add columns of one τ and s* to groups of similar masses, the best one with variants."""
@@ -203,12 +291,9 @@ class Relaxed:
         return new
 
     def _kinds(self, columns: Array) -> NDArray[np.int8]:
-        """Whether the heavy cells are lowest, highest, or neither in their block."""
-        s, u = self._heavy
-        T, block = columns[:, s, u], columns[:, s]
-        least, most = block.min(axis=2), block.max(axis=2)
-        is_low, is_high = T - least <= _SAME * most, most - T <= _SAME * most
-        return np.where(is_high, 2, np.where(is_low, 0, 1)).astype(np.int8)
+        """How high the heavy cells are, in powers of e."""
+        T = columns[:, self._heavy[0], self._heavy[1]]
+        return np.round(np.log(np.maximum(T, _LOW))).astype(np.int8)
 
     def _towards(self, prices: Array) -> Array:
         return self._centre + self._step * (prices - self._centre)
@@ -221,7 +306,6 @@ class Relaxed:
             return False
         self._bound = float(prices.sum() + worth)
         self._centre = prices + worth * self._p_su
-        self._step = min(_LONGEST, 1.5 * self._step)
         return True
 
     def _is_closed(self, value: float) -> bool:
@@ -272,13 +356,14 @@ class Relaxed:
     def _pooled(self, master: Master, optimum: Optimum, deadline: float) -> Optimum:
         """The best products of the vertices that are known already."""
         target = max(_WORTH_IT, 0.1 * _CLOSE * optimum.value)
-        seen = Look(np.zeros(0), self._pool, [], [])
-        for _ in range(_POOLED if all(map(len, self._pool)) else 0):
+        seen = [Look(np.zeros(0), T, [], []) for T in self._pool.values() if all(map(len, T))]
+        for _ in range(_POOLED):
             prices = self._prices(master, optimum)
-            new = products(seen, prices, self._p_su, target, many=True)
-            if not len(new) or time.monotonic() > deadline:
+            new = [products(one, prices, self._p_su, target, many=True) for one in seen]
+            if not any(map(len, new)) or time.monotonic() > deadline:
                 break
-            self._add(master, new)
+            for columns in new:
+                self._add(master, columns)
             before, optimum = optimum.value, master.solved()
             if optimum.value - before < _SLOW * (self._bound - before):
                 break
@@ -291,8 +376,9 @@ class Relaxed:
         for node in self._nodes:
             seen = node.look(prices)
             if node is self._nodes[0]:
-                pairs = zip(self._pool, seen.others, strict=True)
-                self._pool = [np.unique(np.concatenate(pair), axis=0) for pair in pairs]
+                known = self._pool.get(_NOBODY, seen.others)
+                pairs = zip(known, seen.others, strict=True)
+                self._pool[_NOBODY] = [np.unique(np.concatenate(pair), axis=0) for pair in pairs]
             columns = products(seen, prices, self._p_su, target)
             if len(columns):
                 return columns
