@@ -97,6 +97,7 @@ _BUDGETS = (
 _PATIENCE = 10.0  # where searches are sure to end much sooner
 _MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds are shown
 _MOST_OPTIMAL, _MOST_QUICK = 25, 10  # cells where the optimum over F is, and where it takes seconds
+_ALPHA = 0.05
 _MOST_SYNTHETIC = 100  # cells of random tables where PolyOpt is tried
 
 
@@ -214,7 +215,7 @@ def lines(
     bounds: str = PAPER,
     draws: tuple[int, ...] | None = None,
     epsilons: tuple[float, ...] | None = None,
-    alpha: float = 0.05,
+    alpha: float = _ALPHA,
     quantity: str = "normalised",
 ) -> list[Line]:
     """A curve for each protocol."""
@@ -227,7 +228,7 @@ def lines(
             draws or seeds(scale.draws),
             epsilons or scale.epsilons,
             alpha,
-            at_truth=_is_measured_at_truth(source),
+            at_truth=_is_measured_at_truth(source, alpha),
             time_limit=scale.time_limit,
             at_once=_at_once(protocol, bounds, source),
         )
@@ -235,9 +236,10 @@ def lines(
     return made
 
 
-def _is_measured_at_truth(source: Source) -> bool:
-    """Whether P* counts too: on 5×5 tables always, which several figures share."""
-    return isinstance(source, Jeffreys) and (source.n_s, source.n_u) == (5, 5)
+def _is_measured_at_truth(source: Source, alpha: float) -> bool:
+    """Whether P* counts too: on 5×5 tables at one α, which several figures share."""
+    is_shared = isinstance(source, Jeffreys) and (source.n_s, source.n_u) == (5, 5)
+    return is_shared and alpha == _ALPHA
 
 
 def best_closed(
