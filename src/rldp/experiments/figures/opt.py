@@ -54,7 +54,7 @@ figure = CurveFigure(
         "ε of a closed form at once; PolyOpt at 3×4 and 4×4 on 4 tables.",
         "beyond": "The same with sharp and exact conditions, PolyOpt for distinct pairs, the "
         "optimum over F itself, and the ceiling that no protocol exceeds; all on the first 16 "
-        "tables, PolyOpt and ceiling at ten ε, the optimum at five (4 seconds each), exact "
+        "tables, PolyOpt and ceiling at ten ε, the optimum at five (2 seconds each), exact "
         "conditions at three.",
     },
     panels=panels,

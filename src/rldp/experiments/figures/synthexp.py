@@ -35,7 +35,8 @@ figures = tuple(
             "(beyond 15 cells) or three ε (beyond 25). PolyOpt has its optimum at 3×3, and "
             "elsewhere what it finds within 4 seconds (1 second beyond 25 cells) for Γ as "
             "printed, and as much again for distinct pairs from there. The optimum over F is "
-            "what 4 seconds find at 3×3 (five ε), and 8 seconds up to 25 cells (three ε).",
+            "what 2 seconds find at 3×3 (five ε), 4 seconds up to 15 cells and 6 up to 25 (three "
+            "ε).",
         },
         panels=partial(panels, n_s=n_s),
     )
