@@ -9,6 +9,7 @@ a grid with their mean kept (larger). w log w is convex, so the truth lies betwe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,7 +54,10 @@ def expected_w_log_w(
     if not laws:
         return (float(-entropy_terms(np.array(offset))),) * 2
     *others, longest = sorted(laws, key=_breadth)
-    low, high = bracketing_laws(others, offset, most_atoms)
+    if math.prod(law.atoms.size for law in laws) <= 2 * most_atoms:
+        low = high = _plain_sum(others, offset)
+    else:
+        low, high = bracketing_laws(others, offset, most_atoms)
     # the last sum is taken as it comes: neither sorted nor merged
     expected = _expected_sum(low, longest)
     return expected, expected if low is high else _expected_sum(high, longest)
@@ -84,6 +88,15 @@ def _expected_sum(a: Law, b: Law) -> float:
     """E[W log W] for the sum of two independent variables."""
     atoms = b.atoms[:, None] + a.atoms
     return float(b.masses @ -entropy_terms(atoms) @ a.masses)
+
+
+def _plain_sum(laws: Sequence[Law], offset: float) -> Law:
+    """The law of offset + Σ with all its atoms, in no order."""
+    atoms, masses = np.array([offset]), np.array([1.0])
+    for law in laws:
+        atoms = np.add.outer(law.atoms, atoms).ravel()
+        masses = np.multiply.outer(law.masses, masses).ravel()
+    return Law(atoms, masses)
 
 
 def _sum(a: Law, b: Law) -> Law:

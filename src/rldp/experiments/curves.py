@@ -97,12 +97,12 @@ class Budget(NamedTuple):
 
 
 _BUDGETS = (
-    Budget(9, 16, COARSE, 2.0, (1.0, FEW)),
-    Budget(10, 8, COARSE, 2.0, (1.0, FEW)),
-    Budget(15, 4, COARSE, 2.0, (2.0, FEWER)),
-    Budget(25, 2, FEW, 2.0, (3.0, FEWER)),
+    Budget(9, 10, COARSE, 2.0, (1.0, FEW)),
+    Budget(10, 6, COARSE, 2.0, (1.0, FEW)),
+    Budget(15, 3, COARSE, 2.0, (2.0, FEWER)),
+    Budget(25, 2, FEW, 2.0, (2.5, FEWER)),
     Budget(100, 2, FEWER, 0.5),
-    Budget(np.inf, 1, FEWER, 3.0),
+    Budget(np.inf, 1, FEWER, 2.0),
 )
 _PATIENCE = 10.0  # where searches are sure to end much sooner
 _MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds are shown
