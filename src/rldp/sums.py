@@ -238,8 +238,9 @@ class InformationSpline:
         w = np.linspace(0.0, largest, max(6, 2 + round(largest / self._STEP)))
         table = law.information(v[:, None], v[:, None] - w)
         self._spline = RectBivariateSpline(v, w, table, kx=self._DEGREE, ky=self._DEGREE)
-        *self._knots, coefficients = self._spline.tck
-        self._coefficients = coefficients.reshape(len(v), len(w))
+        of_v, of_w, coefficients = self._spline.tck
+        self._knots = of_v, of_w
+        self._coefficients = np.reshape(coefficients, (v.size, w.size))
 
     def information(self, logits: Array, epsilon_1: Array) -> Array:
         """I(UE(S);S) at every pair of a logit of κ and an ε_1, shapes (..., 1, m) and (..., n, 1).

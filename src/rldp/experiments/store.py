@@ -91,8 +91,10 @@ def _weight(part: Task) -> float:
     if part.protocol == "optimal":
         return designs * part.time_limit
     if part.protocol in ("polyopt", "ceiling"):
-        return designs * min(part.time_limit, 0.002 * cells**1.7)
-    return designs * (0.5 if part.bounds == "exact" else 1e-5 * cells)
+        return designs * min(part.time_limit, 1e-4 * cells**3)
+    if part.bounds == "exact":
+        return designs * 0.5
+    return designs * cells * (6e-5 if part.protocol == "ue-cr" else 1e-5)
 
 
 def _outcomes(parts: Sequence[Task], jobs: int, backend: str) -> Iterator[tuple[Task, Outcome]]:
