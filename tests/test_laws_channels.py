@@ -27,7 +27,7 @@ from rldp import (
 from rldp.information import response_information, response_matrix, retention
 from rldp.protocols import unary
 from rldp.protocols.catalogue import FAMILIES as NAMES
-from rldp.sums import Law, SubsetLaw, coins, expected_w_log_w
+from rldp.sums import InformationSpline, Law, SubsetLaw, coins, expected_w_log_w
 
 
 def near(value, reference):
@@ -211,6 +211,18 @@ def test_equal_coins_are_binomial(size, chance, n):
 
 
 logits = st.floats(-8, 12)
+
+
+@given(some.seeds, st.lists(st.integers(0, 300), min_size=1, max_size=9), st.floats(0.5, 8))
+def test_the_spline_errs_by_less_than_a_ten_millionth(rng, counts, largest):
+    law = SubsetLaw(np.array([1, *counts]))
+    spline = InformationSpline(law, -8.0, 18.0, largest)
+    v, w = rng.uniform(-8, 18, (4, 1, 6)), rng.uniform(0, largest, (4, 5, 1))
+    v[0, 0] = np.linspace(-8, 18, 6)
+    w[0, :2, 0] = 0.0, largest
+    assert np.abs(spline.information(v, w) - law.information(v, v - w)).max() < 1e-7
+    on_grid = spline.on_grid(v[0, 0], w[0])
+    assert np.abs(on_grid[:, 0] - spline.information(v[:1], w[:1])[0]).max() < 1e-12
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=7), logits, st.floats(0, 12))

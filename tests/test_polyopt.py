@@ -19,7 +19,8 @@ from tests import strategies as some
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table, design
-from rldp.optimise.products import Branches, Lists, best_products
+from rldp.optimise.products import Branches, Lists, best_products, widened
+from rldp.optimise.tabulated import Tabulated
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.columns import Master, is_bound, simple_columns
 from rldp.polyopt.cone import inequalities, is_extreme
@@ -206,26 +207,34 @@ def random_lists(rng, n_lists, longest):
     return Lists(rng.normal(size=(n_lists, longest)) * mass - mass, mass + 1e-3)
 
 
+def random_roots(rng, n_lists, factors, longest):
+    which = rng.integers(0, n_lists, size=(3, factors))
+    first = rng.integers(0, longest, size=which.shape)
+    return Branches(which, first, rng.integers(first, longest))
+
+
+def worth(lists, roots, i, choice):
+    gain = sum(lists.gain[w, c] for w, c in zip(roots.lists[i], choice, strict=True))
+    mass = sum(lists.mass[w, c] for w, c in zip(roots.lists[i], choice, strict=True))
+    return gain / mass - math.log(mass)
+
+
+def all_products(lists, roots):
+    """What every product is worth, by its branch and choices."""
+    return {
+        (i, choice): worth(lists, roots, i, choice)
+        for i in range(len(roots.lists))
+        for choice in itertools.product(
+            *(range(a, b + 1) for a, b in zip(roots.first[i], roots.last[i], strict=True))
+        )
+    }
+
+
 @given(some.seeds, st.integers(1, 4), st.integers(1, 6))
 def test_the_best_product_is_found_or_excluded(rng, factors, longest):
     lists = random_lists(rng, 5, longest)
-    which = rng.integers(0, 5, size=(3, factors))
-    first = rng.integers(0, longest, size=which.shape)
-    last = rng.integers(first, longest)
-    roots = Branches(which, first, last)
-
-    def worth(i, choice):
-        gain = sum(lists.gain[w, c] for w, c in zip(which[i], choice, strict=True))
-        mass = sum(lists.mass[w, c] for w, c in zip(which[i], choice, strict=True))
-        return gain / mass - math.log(mass)
-
-    best = max(
-        worth(i, choice)
-        for i in range(3)
-        for choice in itertools.product(
-            *(range(a, b + 1) for a, b in zip(first[i], last[i], strict=True))
-        )
-    )
+    roots = random_roots(rng, 5, factors, longest)
+    best = max(all_products(lists, roots).values())
     above = best_products(lists, roots, best + 1e-9)
     assert not above.worth.size
     assert above.bound == best + 1e-9
@@ -233,8 +242,77 @@ def test_the_best_product_is_found_or_excluded(rng, factors, longest):
     assert below.worth[0] == pytest.approx(best, rel=1e-12, abs=1e-9)
     assert below.bound >= best - 1e-9
     for root, choice, value in zip(below.root, below.choice, below.worth, strict=True):
-        assert worth(root, choice) == pytest.approx(value)
-        assert np.all((first[root] <= choice) & (choice <= last[root]))
+        assert worth(lists, roots, root, choice) == pytest.approx(value)
+        assert np.all((roots.first[root] <= choice) & (choice <= roots.last[root]))
+
+
+@given(some.seeds, st.integers(1, 4), st.integers(1, 6))
+def test_tabulated_products_are_the_best_with_each_choice(rng, factors, longest):
+    lists = random_lists(rng, 5, longest)
+    roots = random_roots(rng, 5, factors, longest)
+    everything = all_products(lists, roots)
+    target = float(np.median(list(everything.values())))
+    tabulated = Tabulated(lists.mass, roots)
+    assert Tabulated.size(roots) == len(everything)
+    found = tabulated.best(lists.gain, target)
+    assert found.bound == pytest.approx(max(everything.values()), abs=1e-12)
+    chosen = {
+        (int(root), tuple(choice.tolist())): value
+        for root, choice, value in zip(found.root, found.choice, found.worth, strict=True)
+    }
+    for product, value in chosen.items():
+        assert everything[product] == pytest.approx(value, abs=1e-12)
+        assert value > target
+    best: dict[tuple[int, int, int], float] = {}
+    for (i, choice), value in everything.items():
+        for factor, place in enumerate(choice):
+            entry = factor, int(roots.lists[i, factor]), place
+            best[entry] = max(value, best.get(entry, -np.inf))
+    for entry, value in best.items():
+        factor, of, place = entry
+        reached = [
+            x
+            for (i, choice), x in chosen.items()
+            if roots.lists[i, factor] == of and choice[factor] == place
+        ]
+        if value > target + 1e-12:
+            assert max(reached) == pytest.approx(value, abs=1e-12)
+    assert not tabulated.best(lists.gain, found.bound).worth.size
+
+
+@given(some.seeds, st.integers(1, 4), st.integers(1, 6))
+def test_what_is_found_is_widened_by_all_neighbours_of_the_best(rng, factors, longest):
+    lists = random_lists(rng, 5, longest)
+    roots = random_roots(rng, 5, factors, longest)
+    everything = all_products(lists, roots)
+    target = float(np.median(list(everything.values()))) - 1e-9
+    found = best_products(lists, roots, target)
+    wide = widened(lists, roots, found, target)
+    n = found.worth.size
+    assert np.array_equal(wide.choice[:n], found.choice)
+    assert wide.bound == found.bound
+    root, best = int(found.root[0]), found.choice[0]
+    near = {
+        choice: value
+        for (i, choice), value in everything.items()
+        if i == root and (np.array(choice) != best).sum() == 1 and value > target
+    }
+    added = {tuple(x.tolist()): y for x, y in zip(wide.choice[n:], wide.worth[n:], strict=True)}
+    assert set(wide.root[n:].tolist()) <= {root}
+    assert added == pytest.approx(near)
+    nothing = best_products(lists, roots, max(everything.values()) + 1e-9)
+    assert widened(lists, roots, nothing, np.inf) is nothing
+
+
+@given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(SETS), st.booleans())
+def test_tabulated_and_searched_columns_have_the_same_optimum(table, epsilon, kind, distinct):
+    F, epsilon = kind(table), min(epsilon, 6.0)
+    listed = solved(F, epsilon, distinct=distinct)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rldp.polyopt.listed._MOST_TABULATED", 0)
+        searched = solved(F, epsilon, distinct=distinct)
+    assert listed.utility == pytest.approx(searched.utility, abs=2e-9)
+    assert min(listed.bound, searched.bound) >= max(listed.utility, searched.utility) - 1e-12
 
 
 # --- laws ---------------------------------------------------------------------------------------

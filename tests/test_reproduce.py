@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -76,6 +80,23 @@ def test_a_protocol_can_be_computed_anew_alone(tmp_path):
     assert {row["protocol"] for row in both} == {"ceiling", "polyopt"}
     assert [row for row in both if row["protocol"] == "ceiling"] == first
     assert made("ceiling", "polyopt") == sorted(both, key=lambda row: row["protocol"] == "ceiling")
+
+
+def test_a_run_that_is_ended_leaves_no_process_and_goes_on_later(tmp_path):
+    words = [sys.executable, "-m", "rldp.cli", "reproduce", "changen", "--quick", "-j", "2"]
+    words += ["--version", "paper", "-o", str(tmp_path)]
+    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob("work/*.json")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    _, told = run.communicate(timeout=60)  # processes that are left would keep it open
+    assert run.returncode == 130
+    assert "resource_tracker" not in told
+    assert not (tmp_path / "changen.csv").exists()
+    kept = len(list(tmp_path.glob("work/*.json")))
+    made = reproduce(["changen"], tmp_path, quick=True, versions=["paper"])
+    assert made.computed == 20 - kept
 
 
 def test_bad_names_are_refused(tmp_path, capsys):

@@ -10,6 +10,8 @@ from rldp.errors import DataError
 
 Array = NDArray[np.float64]
 
+_LEAST = np.finfo(float).tiny
+
 
 def entropy(p: ArrayLike) -> float:
     """H(p) = -Σ p log p of a distribution of any shape.
@@ -18,6 +20,22 @@ def entropy(p: ArrayLike) -> float:
     0.693147
     """
     return float(entr(np.asarray(p, dtype=float)).sum())
+
+
+def entropy_terms(p: Array) -> Array:
+    """-p log p for p ≥ 0, by the logarithm of numpy, which is several times as fast as scipy's.
+
+    >>> entropy_terms(np.array([0.0, 1.0]))
+    array([ 0., -0.])
+    """
+    return np.asarray(-p * np.log(np.maximum(p, _LEAST)))
+
+
+def entropies(p: Array) -> Array:
+    """H of many distributions, along the last axis."""
+    logs = np.maximum(p, _LEAST)
+    np.log(logs, out=logs)
+    return np.asarray(-np.einsum("...i,...i->...", p, logs))
 
 
 def divergence_sum(weights: Array, q: Array, reference: Array) -> float:
@@ -107,10 +125,11 @@ def response_information(p: ArrayLike, theta: ArrayLike) -> Array:
     p, theta = np.asarray(p, dtype=float), np.asarray(theta, dtype=float)
     n = p.shape[-1]
     p_y = theta[..., None] * p + ((1 - theta) / n)[..., None]
-    return np.asarray(np.maximum(0.0, entr(p_y).sum(axis=-1) - response_entropy(theta, n)))
+    return np.asarray(np.maximum(0.0, entropies(p_y) - response_entropy(theta, n)))
 
 
 def response_entropy(theta: ArrayLike, n: int) -> Array:
     """H(GRR(X)|X), the entropy of any row of GRR with retention θ."""
     theta = np.asarray(theta, dtype=float)
-    return np.asarray(entr(theta + (1 - theta) / n) + (n - 1) * entr((1 - theta) / n))
+    is_other = (1 - theta) / n
+    return np.asarray(entropy_terms(theta + is_other) + (n - 1) * entropy_terms(is_other))

@@ -9,13 +9,16 @@ a grid with their mean kept (larger). w log w is convex, so the truth lies betwe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RectBivariateSpline
+from scipy.interpolate import BSpline, RectBivariateSpline
 from scipy.special import gammaln, xlog1py, xlogy
+
+from rldp.information import entropy_terms
 
 Array = NDArray[np.float64]
 
@@ -48,8 +51,16 @@ def expected_w_log_w(
     The bounds coincide, up to rounding, while the sum has at most `most_atoms` atoms, for example
     for up to 16 coins, or for any number of coins whose sizes are multiples of one unit.
     """
-    low, high = bracketing_laws(laws, offset, most_atoms)
-    return _expected(low), _expected(high)
+    if not laws:
+        return (float(-entropy_terms(np.array(offset))),) * 2
+    *others, longest = sorted(laws, key=_breadth)
+    if math.prod(law.atoms.size for law in laws) <= 2 * most_atoms:
+        low = high = _plain_sum(others, offset)
+    else:
+        low, high = bracketing_laws(others, offset, most_atoms)
+    # the last sum is taken as it comes: neither sorted nor merged
+    expected = _expected_sum(low, longest)
+    return expected, expected if low is high else _expected_sum(high, longest)
 
 
 def bracketing_laws(
@@ -60,7 +71,7 @@ def bracketing_laws(
     most = min(most_atoms, max(2**11, 2 * _WORK // max(work, 1)))
     low = high = Law(np.array([offset]), np.array([1.0]))
     # small variables first: the law stays short for as long as possible
-    for law in sorted(laws, key=lambda law: float(np.ptp(law.atoms))):
+    for law in sorted(laws, key=_breadth):
         is_exact = low is high
         low = _sum(low, law)
         high = low if is_exact else _sum(high, law)
@@ -69,8 +80,23 @@ def bracketing_laws(
     return low, high
 
 
-def _expected(law: Law) -> float:
-    return float(xlogy(law.masses * law.atoms, law.atoms).sum())
+def _breadth(law: Law) -> float:
+    return float(np.ptp(law.atoms))
+
+
+def _expected_sum(a: Law, b: Law) -> float:
+    """E[W log W] for the sum of two independent variables."""
+    atoms = b.atoms[:, None] + a.atoms
+    return float(b.masses @ -entropy_terms(atoms) @ a.masses)
+
+
+def _plain_sum(laws: Sequence[Law], offset: float) -> Law:
+    """The law of offset + Σ with all its atoms, in no order."""
+    atoms, masses = np.array([offset]), np.array([1.0])
+    for law in laws:
+        atoms = np.add.outer(law.atoms, atoms).ravel()
+        masses = np.multiply.outer(law.masses, masses).ravel()
+    return Law(atoms, masses)
 
 
 def _sum(a: Law, b: Law) -> Law:
@@ -143,11 +169,6 @@ class SubsetLaw:
         else:
             self._tabulate(p, 1 / n if is_lattice else p.sum() / (self._NODES - 1))
 
-    @property
-    def n_nodes(self) -> int:
-        """How many sums each value costs."""
-        return self._nodes.size
-
     def _enumerate(self, p: Array) -> None:
         self._nodes, sizes = np.zeros(1), np.zeros(1, dtype=int)
         for mass in p:
@@ -193,35 +214,48 @@ class SubsetLaw:
         sizes = np.exp(
             log_binomial + j * _log_sigmoid(w)[:, None] + (n - j) * _log_sigmoid(-w)[:, None]
         )
-        mass = self._nodes + (self._rest * _sigmoid(w))[:, None]
-        W = rho_0[:, None] + (rho_1 - rho_0)[:, None] * mass
-        expected = np.einsum("ge,ge->g", sizes @ self._law, W * np.log(W))
+        slope = rho_1 - rho_0
+        W = np.multiply.outer(slope, self._nodes)
+        W += (rho_0 + slope * self._rest * _sigmoid(w))[:, None]
+        terms = np.log(W)
+        terms *= W
+        expected = np.einsum("gj,gj->g", sizes, terms @ self._law.T)
         return np.asarray(kappa * log_rho_1 + (1 - kappa) * log_rho_0 - expected)
 
 
 class InformationSpline:
     """I(UE(S);S) of a law by interpolation, for searching over many ε at once.
 
-    It errs by less than 1e-7 nats, where the law is long; a short law is itself as quick between
-    the points of the grid.
+    It errs by less than 1e-7 nats.
     """
 
+    _DEGREE = 5
     _STEP, _LOGIT_STEP = 0.125, 0.25  # of ε_1 and of the logit of κ
-    _SHORT = 16  # nodes
 
     def __init__(self, law: SubsetLaw, lowest: float, highest: float, largest: float) -> None:
         """Tabulate the law for logits from lowest to highest and ε_1 up to largest."""
-        self._law = law
         v = np.linspace(lowest, highest, 1 + round((highest - lowest) / self._LOGIT_STEP))
         w = np.linspace(0.0, largest, max(6, 2 + round(largest / self._STEP)))
         table = law.information(v[:, None], v[:, None] - w)
-        self._spline = RectBivariateSpline(v, w, table, kx=5, ky=5)
+        self._spline = RectBivariateSpline(v, w, table, kx=self._DEGREE, ky=self._DEGREE)
+        of_v, of_w, coefficients = self._spline.tck
+        self._knots = of_v, of_w
+        self._coefficients = np.reshape(coefficients, (v.size, w.size))
 
-    def information(self, logit_kappa: Array, logit_lambda: Array) -> Array:
-        """I(UE(S);S) at every pair of logits of κ and λ (shapes broadcast)."""
-        if self._law.n_nodes <= self._SHORT:
-            return self._law.information(logit_kappa, logit_lambda)
-        return np.asarray(self._spline(logit_kappa, logit_kappa - logit_lambda, grid=False))
+    def information(self, logits: Array, epsilon_1: Array) -> Array:
+        """I(UE(S);S) at every pair of a logit of κ and an ε_1, shapes (..., 1, m) and (..., n, 1).
+
+        Each axis has its own B-splines, which is much less than those of every pair.
+        """
+        of_v, of_w = (
+            BSpline.design_matrix(x.ravel(), knots, self._DEGREE)
+            for x, knots in zip((logits, epsilon_1), self._knots, strict=True)
+        )
+        along_w = of_v @ self._coefficients
+        row = np.arange(logits.size).reshape(logits.shape) * along_w.shape[1]
+        some = of_w.indices.reshape(*epsilon_1.shape, -1)
+        values = along_w.ravel()[row[..., None] + some]
+        return np.asarray(np.einsum("...w,...w->...", values, of_w.data.reshape(some.shape)))
 
     def on_grid(self, logits: Array, epsilon_1: Array) -> Array:
         """The same at all logits for every ε_1: they become the last axis."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -84,7 +86,7 @@ def reproduce(
     from rldp.experiments.reproduction import reproduce as make
 
     versions = VERSIONS if version is VersionChoice.BOTH else (version.value,)
-    with _cluster(backend, scheduler), _bar() as progress:
+    with _ended_in_order(), _cluster(backend, scheduler), _bar() as progress:
         made = make(
             figure or (),
             output,
@@ -132,6 +134,19 @@ def _document(made: Reproduction) -> dict[str, object]:
             for verdict in made.verdicts
         ],
     }
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """A signal to end counts as Ctrl-C, so that no process is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -54,6 +54,7 @@ class Scale:
         epsilons: privacy levels of the closed forms.
         time_limit: seconds for each search on a large table.
         most_cells: of tables on which slow protocols are tried at all.
+        most_optimal: cells of tables on which the optimum over F is.
     """
 
     draws: int = 200
@@ -62,6 +63,7 @@ class Scale:
     epsilons: tuple[float, ...] = EPSILONS
     time_limit: float = 2.0
     most_cells: float = np.inf
+    most_optimal: float = np.inf
 
     def few(self, draws: int) -> tuple[int, ...]:
         """Seeds of so many draws at full scale."""
@@ -74,7 +76,13 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    draws=5, scatter=120, share=0.06, epsilons=EPSILONS[1::4], time_limit=0.2, most_cells=21
+    draws=5,
+    scatter=120,
+    share=0.06,
+    epsilons=EPSILONS[1::4],
+    time_limit=0.2,
+    most_cells=15,
+    most_optimal=10,
 )
 
 
@@ -85,18 +93,20 @@ class Budget(NamedTuple):
     draws: int
     epsilons: tuple[float, ...]
     patience: float  # times the time limit of the scale
+    for_optimal: tuple[float, tuple[float, ...]] = (0.0, ())  # patience, and ε
 
 
 _BUDGETS = (
-    Budget(10, 16, COARSE, 2.0),
-    Budget(15, 4, COARSE, 2.0),
-    Budget(25, 2, FEW, 2.0),
+    Budget(9, 10, COARSE, 2.0, (1.0, FEW)),
+    Budget(10, 6, COARSE, 2.0, (1.0, FEW)),
+    Budget(15, 3, COARSE, 2.0, (2.0, FEWER)),
+    Budget(25, 2, FEW, 2.0, (2.5, FEWER)),
     Budget(100, 2, FEWER, 0.5),
-    Budget(np.inf, 1, FEWER, 3.0),
+    Budget(np.inf, 1, FEWER, 2.0),
 )
 _PATIENCE = 10.0  # where searches are sure to end much sooner
 _MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds are shown
-_MOST_OPTIMAL, _MOST_QUICK = 25, 10  # cells where the optimum over F is, and where it takes seconds
+_ALPHA = 0.05
 _MOST_SYNTHETIC = 100  # cells of random tables where PolyOpt is tried
 
 
@@ -214,7 +224,7 @@ def lines(
     bounds: str = PAPER,
     draws: tuple[int, ...] | None = None,
     epsilons: tuple[float, ...] | None = None,
-    alpha: float = 0.05,
+    alpha: float = _ALPHA,
     quantity: str = "normalised",
 ) -> list[Line]:
     """A curve for each protocol."""
@@ -227,7 +237,7 @@ def lines(
             draws or seeds(scale.draws),
             epsilons or scale.epsilons,
             alpha,
-            at_truth=_is_measured_at_truth(source),
+            at_truth=_is_measured_at_truth(source, alpha),
             time_limit=scale.time_limit,
             at_once=_at_once(protocol, bounds, source),
         )
@@ -235,9 +245,10 @@ def lines(
     return made
 
 
-def _is_measured_at_truth(source: Source) -> bool:
-    """Whether P* counts too: on 5×5 tables always, which several figures share."""
-    return isinstance(source, Jeffreys) and (source.n_s, source.n_u) == (5, 5)
+def _is_measured_at_truth(source: Source, alpha: float) -> bool:
+    """Whether P* counts too: on 5×5 tables at one α, which several figures share."""
+    is_shared = isinstance(source, Jeffreys) and (source.n_s, source.n_u) == (5, 5)
+    return is_shared and alpha == _ALPHA
 
 
 def best_closed(
@@ -288,9 +299,9 @@ def ours(source: Source, scale: Scale) -> list[Line]:
             made.append(best_closed(source, scale, SHARP, draws))
         elif protocol == BEST_CLOSED and is_small:
             made.append(best_closed(source, scale, EXACT, draws, few))
-        elif protocol == OPTIMAL and cells <= _MOST_OPTIMAL:
-            epsilons = scale.nearest(FEW) if cells <= _MOST_QUICK else few
-            made += slow(protocol, bounds, epsilons, 2.0 if cells <= _MOST_QUICK else 4.0)
+        elif protocol == OPTIMAL and budget.for_optimal[0] and cells <= scale.most_optimal:
+            patience, epsilons = budget.for_optimal
+            made += slow(protocol, bounds, scale.nearest(epsilons), patience)
         elif protocol == "polyopt" and (isinstance(source, Adult) or cells <= _MOST_SYNTHETIC):
             # Γ as printed is part of Γ for distinct pairs, so the better of both counts
             (printed, distinct) = (

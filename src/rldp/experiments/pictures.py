@@ -254,13 +254,17 @@ def _picture(paths: Sequence[Path], width: float, height: float, title: str) -> 
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingExtraError("Pictures need matplotlib: pip install 'rldp[figures]'.") from None
     with mpl.rc_context(_TEXT):
-        figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
+        layout = ConstrainedLayoutEngine()
+        figure = Figure(figsize=(width, height), layout=layout, dpi=150)
         FigureCanvasAgg(figure)
         yield figure
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        layout.execute(figure)
+        figure.set_layout_engine(None)  # what was laid out once fits every format
         for path in paths:
             try:
                 path.write_bytes(_small(figure, path.suffix))

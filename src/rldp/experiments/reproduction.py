@@ -13,7 +13,7 @@ from typing import Any
 
 from rldp.errors import FileError, ParameterError
 from rldp.experiments import claims, pages
-from rldp.experiments.curves import AS_PRINTED, BEYOND, FULL, QUICK, VERSIONS, Row
+from rldp.experiments.curves import AS_PRINTED, FULL, QUICK, VERSIONS, Row
 from rldp.experiments.figure import Figure
 from rldp.experiments.figures import FIGURES
 from rldp.experiments.store import LOKY, Progress, Store, finish
@@ -21,7 +21,7 @@ from rldp.files import write_text
 
 _WORK = "work"  # folder of finished tasks
 _FEW_PICTURES = 2  # that are not worth a process
-_TITLES = {AS_PRINTED: "as printed", BEYOND: "beyond"}
+_TITLE = "protocols on tables"  # of the progress
 
 Picture = tuple[Figure, list[Row], str, list[Path]]
 
@@ -76,12 +76,10 @@ def reproduce(
     folder = Path(folder)
     store = Store(folder / _WORK)
     files: list[Path] = []
-    computed = 0
-    for version in versions:
-        tasks = [task for figure in chosen for task in figure.tasks(version, scale, only)]
-        told = progress(_TITLES[version]) if progress is not None else None
-        computed += finish(tasks, store, jobs=jobs, backend=backend, progress=told)
     wanted = [(figure, version) for figure in chosen for version in versions]
+    tasks = [task for figure, version in wanted for task in figure.tasks(version, scale, only)]
+    told = progress(_TITLE) if progress is not None else None
+    computed = finish(tasks, store, jobs=jobs, backend=backend, progress=told)
     pictures: list[Picture] = []
     for figure, version in wanted:
         if not figure.tasks(version, scale, only):

@@ -85,10 +85,16 @@ def finish(
 
 
 def _weight(part: Task) -> float:
-    """Which parts take long: those go first, so that no process is late at the end."""
-    pace = {"optimal": 4e3, "polyopt": 1e3, "ceiling": 1e2, "ue-cr": 3.0}.get(part.protocol, 1.0)
-    pace *= 1e3 if part.bounds == "exact" else 1.0
-    return pace * len(part.seeds) * len(part.epsilons) * part.source.n_s * part.source.n_u
+    """About how many seconds a part takes: long ones go first, so that none is late at the end."""
+    cells = part.source.n_s * part.source.n_u
+    designs = len(part.seeds) * len(part.epsilons)
+    if part.protocol == "optimal":
+        return designs * part.time_limit
+    if part.protocol in ("polyopt", "ceiling"):
+        return designs * min(part.time_limit, 1e-4 * cells**3)
+    if part.bounds == "exact":
+        return designs * 0.5
+    return designs * cells * (6e-5 if part.protocol == "ue-cr" else 1e-5)
 
 
 def _outcomes(parts: Sequence[Task], jobs: int, backend: str) -> Iterator[tuple[Task, Outcome]]:

@@ -93,6 +93,27 @@ def best_products(lists: Lists, roots: Branches, target: float, patience: float 
     return Found(*nothing, target)
 
 
+def widened(lists: Lists, roots: Branches, found: Found, target: float) -> Found:
+    """What was found, then what is above the target and differs from the best in one choice."""
+    if not found.worth.size:
+        return found
+    best, root = found.choice[0], roots.rows(found.root[:1])
+    of, place = np.indices((best.size, lists.gain.shape[1])).reshape(2, -1)
+    inside = (place >= root.first[0, of]) & (place <= root.last[0, of]) & (place != best[of])
+    of, place = of[inside], place[inside]
+    near = np.tile(best, (of.size, 1))
+    near[np.arange(of.size), of] = place
+    worth = worths(lists, root.rows(np.zeros(of.size, np.intp)), near)
+    order = np.argsort(-worth)
+    order = order[worth[order] > target]
+    return Found(
+        np.concatenate([found.root, np.full(order.size, found.root[0])]),
+        np.concatenate([found.choice, near[order]]),
+        np.concatenate([found.worth, worth[order]]),
+        found.bound,
+    )
+
+
 def worths(lists: Lists, roots: Branches, choice: Indices) -> Array:
     """Σ g / p - log p of one product of each branch."""
     gain = lists.gain[roots.lists, choice].sum(axis=1)

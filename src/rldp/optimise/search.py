@@ -110,11 +110,13 @@ def _peaks(x: list[Array], values: Array, most: int) -> tuple[Indices, Array, Ar
         before, after = (np.concatenate(pair, axis=axis) for pair in ((end, rise), (rise, end)))
         is_peak &= (before >= 0) & (after <= 0)
         drop += np.maximum(abs(before), abs(after))
-    score = np.where(is_peak, values, -np.inf).reshape(n, -1)
-    chosen = np.argsort(-score, axis=1, kind="stable")[:, :most]
-    problem, place = np.nonzero(np.isfinite(np.take_along_axis(score, chosen, 1)))
-    chosen = chosen[problem, place]
-    value = score[problem, chosen]
+    flat = values.reshape(n, -1)
+    problem, chosen = np.nonzero(is_peak.reshape(n, -1) & np.isfinite(flat))
+    order = np.lexsort((-flat[problem, chosen], problem))
+    problem, chosen = problem[order], chosen[order]
+    rank = np.arange(problem.size) - np.searchsorted(problem, problem)
+    problem, chosen = problem[rank < most], chosen[rank < most]
+    value = flat[problem, chosen]
     hope = value + _HOPE * drop.reshape(n, -1)[problem, chosen]
     return problem, _points(x, problem, chosen, shape), value, hope
 

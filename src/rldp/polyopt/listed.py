@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from rldp.optimise.products import Branches, Lists, best_products
+from rldp.optimise.products import Branches, Lists, best_products, widened
+from rldp.optimise.tabulated import Tabulated
 from rldp.polyopt.blocks import Block
 
 Array = NDArray[np.float64]
@@ -17,10 +18,11 @@ Indices = NDArray[np.intp]
 
 _STAR, _OTHER = 0, 1
 _MOST_U = 12  # values whose subsets are listed
+_MOST_TABULATED = 5e4  # columns that are looked at one by one
 
 
 class Priced(NamedTuple):
-    """Columns above the target, with Σ P̂ T = 1, best first; no column is worth more than bound."""
+    """Columns above the target, the best first, with Σ P̂ T = 1; none is worth more than bound."""
 
     columns: Array  # (columns, n_s, n_u)
     worth: Array
@@ -72,6 +74,8 @@ class Listed:
         self._mass[~np.isfinite(self._mass)] = 1.0
         self._roots = _roots(kinds, len(blocks), taus.size, place, counts)
         self._owner = np.arange(n_lists) // (2 * taus.size)
+        is_small = Tabulated.size(self._roots) <= _MOST_TABULATED
+        self._all = Tabulated(self._mass, self._roots) if is_small else None
 
     @staticmethod
     def size(blocks: Sequence[Block], factor: float, *, distinct: bool) -> float:
@@ -88,10 +92,15 @@ class Listed:
     def priced(self, prices: Array, target: float, most: int) -> Priced:
         """Columns whose Σ P̂ T log T - prices · T exceeds the target, or the proof of none."""
         gain = self._constant - np.einsum("lvu,lu->lv", self._T, prices[self._owner])
-        found = best_products(Lists(gain, self._mass), self._roots, target)
-        lists, choice = self._roots.lists[found.root[:most]], found.choice[:most]
-        mass = self._mass[lists, choice].sum(axis=1)
-        return Priced(self._T[lists, choice] / mass[:, None, None], found.worth[:most], found.bound)
+        if self._all is not None:
+            found = self._all.best(gain, target)
+        else:
+            lists = Lists(gain, self._mass)
+            found = best_products(lists, self._roots, target)
+            found = widened(lists, self._roots, found, target)
+        of, choice = self._roots.lists[found.root[:most]], found.choice[:most]
+        mass = self._mass[of, choice].sum(axis=1)
+        return Priced(self._T[of, choice] / mass[:, None, None], found.worth[:most], found.bound)
 
     @property
     def n_columns(self) -> int:

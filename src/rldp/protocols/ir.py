@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from rldp.channel import IndependentChannel
-from rldp.information import response_entropy, response_matrix, retention
+from rldp.information import entropies, response_entropy, response_matrix, retention
 from rldp.optimise.search import maximise
 from rldp.protocols.budget import Bounds, independent_odds
 from rldp.protocols.family import Parameters, Pinned, pinned_number
@@ -51,11 +50,13 @@ def _utility(p_su: Array, k_s: Array, k_u: Array) -> Array:
     """H(Y) - H(Y|X) for odds 1 + k of any shape."""
     n_s, n_u = p_su.shape
     theta_s, theta_u = retention(k_s, n_s), retention(k_u, n_u)
-    a, b = theta_s[..., None, None], theta_u[..., None, None]
     p_s, p_u = p_su.sum(axis=1, keepdims=True), p_su.sum(axis=0, keepdims=True)
-    p_y = a * (b * p_su + (1 - b) / n_u * p_s) + (1 - a) / n_s * (b * p_u + (1 - b) / n_u)
+    laws = [p_su, p_s / n_u, p_u / n_s, 1 / p_su.size]  # both kept, S alone, U alone, neither
+    a, b = np.broadcast_arrays(theta_s, theta_u)
+    shares = np.stack([a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)], axis=-1)
+    p_y = shares @ np.array([np.broadcast_to(law, p_su.shape).ravel() for law in laws])
     noise = response_entropy(theta_s, n_s) + response_entropy(theta_u, n_u)
-    return np.asarray(entr(p_y).sum(axis=(-2, -1)) - noise)
+    return np.asarray(entropies(p_y) - noise)
 
 
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> IndependentChannel:

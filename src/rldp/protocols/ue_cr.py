@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from rldp.channel import UnaryChannel
 from rldp.errors import ParameterError
-from rldp.optimise.search import maximise
+from rldp.optimise.search import Optimum, maximise
 from rldp.protocols import unary
 from rldp.protocols.budget import Bounds, conditional_odds
 from rldp.protocols.family import (
@@ -52,7 +52,11 @@ def optimum(
 
     def objective(i: Indices, epsilon_2: Array, logits: Array) -> Array:
         lower = logits - (epsilons[i] - epsilon_2) if lam is None else logit(lam)[i]
-        return about_s(logits, lower) + unary.kappa_of(logits) * about_u(i, epsilon_2)
+        return law.information(logits, lower) + unary.kappa_of(logits) * about_u(i, epsilon_2)
+
+    def interpolated(i: Indices, epsilon_2: Array, logits: Array) -> Array:
+        on_s = spline.information(logits, np.maximum(0.0, epsilons[i] - epsilon_2))
+        return on_s + unary.kappa_of(logits) * about_u(i, epsilon_2)
 
     def on_the_grid(i: Indices, epsilon_2: Array, logits: Array) -> Array:
         values = spline.on_grid(logits[0].ravel(), (epsilons[i] - epsilon_2)[..., 0])
@@ -60,19 +64,20 @@ def optimum(
 
     # only the corner, which compares no single S value with silence, may give its room to ε_2
     beyond = np.where(high > low, high + room, high)
-    corner = maximise(about_u, low[:, None], beyond[:, None], points=[129], zoom=17)
+    if bounds == "paper":  # the smaller of both directions counts, and ε_2 is
+        corner = Optimum(beyond[:, None], about_u(np.arange(epsilons.size), beyond))
+    else:
+        corner = maximise(about_u, low[:, None], beyond[:, None], points=[129], zoom=17)
     epsilon_2, is_corner = corner.point[:, 0], np.full(epsilons.shape, True)
     if kappa is None or kappa[0] < 1:
         ends = unary.logit_range(kappa, epsilons.size)
         floor = corner.value if kappa is None else None
-        about_s, first = law.information, None
+        searched, first = objective, None
         if kappa is None and _MANY <= epsilons.size >= epsilons.max():
             spline = InformationSpline(law, ends[0].min(), ends[1].max(), float(epsilons.max()))
-            about_s, first = spline.information, on_the_grid
+            searched, first = interpolated, on_the_grid
         box = (np.stack([x, end], axis=1) for x, end in zip((low, high), ends, strict=True))
-        inner = maximise(
-            objective, *box, points=[33, 53], zoom=7, peaks=4, first=first, floor=floor
-        )
+        inner = maximise(searched, *box, points=[33, 53], zoom=7, peaks=4, first=first, floor=floor)
         is_corner = (corner.value >= inner.value) & (kappa is None)
         epsilon_2 = np.where(is_corner, epsilon_2, inner.point[:, 0])
         kappa = unary.kappa_of(inner.point[:, 1]) if kappa is None else kappa

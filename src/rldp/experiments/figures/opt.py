@@ -53,8 +53,8 @@ figure = CurveFigure(
         "and Γ as printed; PolyOpt at every second ε. Times are of this library on one core, all "
         "ε of a closed form at once; PolyOpt at 3×4 and 4×4 on 4 tables.",
         "beyond": "The same with sharp and exact conditions, PolyOpt for distinct pairs, the "
-        "optimum over F itself, and the ceiling that no protocol exceeds; all on the first 16 "
-        "tables, PolyOpt and ceiling at ten ε, the optimum at five (4 seconds each), exact "
+        "optimum over F itself, and the ceiling that no protocol exceeds; all on the first 10 "
+        "tables, PolyOpt and ceiling at ten ε, the optimum at five (2 seconds each), exact "
         "conditions at three.",
     },
     panels=panels,
