@@ -13,8 +13,9 @@ import rldp
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table
 from rldp.information import mutual_information
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import _KnapsackBox, least_worth
+from rldp.polyopt.box import least_worth
 from rldp.polyopt.cone import inequalities
+from rldp.polyopt.knapsack_box import KnapsackBox
 from rldp.polyopt.solve import best_columns
 
 SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
@@ -71,19 +72,20 @@ def test_knapsacks_never_bound_below_the_optimum(seed, monkeypatch):
     assert found.bound >= exact.utility - 1e-8
 
 
+@pytest.mark.parametrize("n_u", [6, 10])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_knapsack_box_beside_all_its_vertices(seed):
+def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
     rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.full(6, 0.4))
+    p = rng.dirichlet(np.full(n_u, 0.4))
     block = Block(p * rng.uniform(0.2, 0.98), p / 3)
     lo, hi = 10 ** -rng.uniform(0, 1), 10 ** rng.uniform(0.1, 1)
     vertices = block.vertices(np.array([lo]), np.array([hi]))
     vertices = vertices[0][0][: vertices[1][0]]
-    prices, multipliers = rng.normal(0, 0.1, 6), np.linspace(-0.5, 3, 9)
+    prices, multipliers = rng.normal(0, 0.1, n_u), np.linspace(-0.5, 3, 9)
     gain, mass = -entr(vertices) @ block.p - vertices @ prices, vertices @ block.p
     most = (gain - multipliers[:, None] * mass).max(axis=1)
-    box = _KnapsackBox(block, lo, hi)
-    for _ in range(4):  # closer at every look
+    box = KnapsackBox(block, lo, hi)
+    for _ in range(6):  # closer at every look
         assert (box.offers(prices, multipliers).max(axis=0) >= most - 1e-12).all()
         beside = -1.5 + 0.1 * multipliers[None]
         sums = gain[:, None] - multipliers * mass[:, None] + beside
@@ -93,6 +95,31 @@ def test_a_knapsack_box_beside_all_its_vertices(seed):
     found = np.concatenate(found)
     apart = np.abs(found[:, None] - vertices).max(axis=2).min(axis=1)
     assert apart.max() < 1e-9 * hi / block.c
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
+    """Prices at which many cells are worth about as much, so that one is in by halves at first."""
+    rng = np.random.default_rng(seed)
+    p = np.append(0.85, 0.15 * rng.dirichlet(np.full(9, 0.7)))
+    block = Block(p * rng.uniform(0.3, 0.9, 10), p / 3)
+    lo, hi = 10 ** -rng.uniform(0.3, 1.5), 10 ** rng.uniform(0.3, 1.5)
+    vertices = block.vertices(np.array([lo]), np.array([hi]))
+    vertices = vertices[0][0][: vertices[1][0]]
+    prices = block.p * rng.normal(1.5, 0.3, 10) + 0.02 * block.m
+    multipliers = np.linspace(0.5, 3, 7)
+    gain, mass = -entr(vertices) @ block.p - vertices @ prices, vertices @ block.p
+    most = (gain - multipliers[:, None] * mass).max(axis=1)
+    box = KnapsackBox(block, lo, hi)
+    first = box.offers(prices, multipliers).max(axis=0)
+    for _ in range(40):
+        last = box.offers(prices, multipliers).max(axis=0)
+    T = box.tops(prices, multipliers).T
+    met = (-entr(T) @ block.p - T @ prices - multipliers[:, None] * (T @ block.p)).max(axis=1)
+    assert (last >= most - 1e-12).all()
+    assert (last - most).max() < 1e-3
+    assert (most - met).max() < 1e-3
+    assert (first - most).max() >= (last - most).max()
 
 
 def test_most_of_the_optimum_is_found(monkeypatch):

@@ -95,9 +95,13 @@ class Programme:
             return None
         return self._answer()
 
-    def solved(self) -> Optimum:
-        """The optimum over the columns so far."""
+    def solved(self, *, after_rows: bool = False) -> Optimum:
+        """The optimum over the columns so far, soonest if told that only rows are new."""
+        if after_rows:
+            self._solver.setOptionValue("simplex_strategy", 1)
         self._solver.run()
+        if after_rows:
+            self._solver.setOptionValue("simplex_strategy", 4)
         return self._answer()
 
     def _answer(self) -> Optimum:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.polyopt.blocks import Block
 from rldp.polyopt.ranges import Range
 
 Array = NDArray[np.float64]
@@ -18,10 +17,10 @@ class Halves:
     """Ranges of τ with what columns are worth there at most, the worst first."""
 
     def __init__(
-        self, blocks: Sequence[Block], factor: float, prices: Array, target: float
+        self, ranges: Callable[[float, float], Range], prices: Array, target: float
     ) -> None:
-        """Take the blocks, e^ε, prices, and the worth below which no range need be halved."""
-        self._blocks, self._factor, self._prices, self._target = blocks, factor, prices, target
+        """Take what gives ranges, prices, and the worth below which no range need be halved."""
+        self._ranges, self._prices, self._target = ranges, prices, target
         self._heap: list[tuple[float, float, float, list[float]]] = []
 
     @property
@@ -31,8 +30,9 @@ class Halves:
 
     def push(self, low: float, high: float, aims: Sequence[float] = ()) -> None:
         """Bound one more range, with multipliers that were good nearby."""
-        one = Range(self._blocks, self._factor, low, high)
-        one.aims = np.array(aims)
+        one = self._ranges(low, high)
+        if not one.aims.size:
+            one.aims = np.array(aims)
         worth = one.bounds(self._prices, self._target)
         if worth.max() > self._target:
             worth = one.proven(self._prices, worth, self._target)

@@ -32,7 +32,7 @@ IN, OUT = np.int8(1), np.int8(-1)
 _LARGE, _MUCH = 3, 0.1  # cells whose choices are parts, and the m that they have at least
 _STEPS = 4  # of the mass of H at first
 _COARSE = 0.25  # of the masses of a leaf: a cell that has more is decided first
-MOST_LEAVES = 120
+MOST_LEAVES = 200
 _POINT = 1e-12  # masses that do not differ
 
 
@@ -140,15 +140,13 @@ class Knapsack:
         crossed = relaxed(swapped)
         # β of the first mass at both, or β of the second
         value = np.maximum(own, crossed[..., ::-1]).min(axis=2)
+        # the cell in H by halves at the mass where the bound is larger
+        missing = np.take_along_axis(filled, last[..., None], 3)[..., 0] - mu
+        is_half = (missing > _POINT * mu) & (missing < block.m[cell] * (1 - _POINT))
+        is_half &= np.isfinite(np.take_along_axis(ratio, cell[..., None], 3)[..., 0])
         end = own.argmax(axis=2)[..., None]
-        chosen = np.take_along_axis(cell, end, 2)[..., 0]
-        left = np.take_along_axis(filled, last[..., None], 3)[..., 0] - mu
-        is_half = (left > _POINT * mu) & (left < block.m[cell] * (1 - _POINT))
-        is_half &= np.take_along_axis(np.broadcast_to(self._is_open, gain.shape), cell[..., None], 3)[
-            ..., 0
-        ]
-        is_half = np.take_along_axis(is_half, end, 2)[..., 0]
-        return Bounds(value, order, np.where(is_half, chosen, -1), self._part)
+        half = np.take_along_axis(np.where(is_half, cell, -1), end, 2)[..., 0]
+        return Bounds(value, order, half, self._part)
 
     def split(self, which: Places, cells: Places) -> None:
         """Split some leaves at these cells, or between their masses where these say more."""
@@ -217,7 +215,9 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
     return Knapsack(block, leaves, levels, r)
 
 
-def change_knapsack(block: Block, low: float, high: float, level: Callable[[Array], Array]) -> Knapsack:
+def change_knapsack(
+    block: Block, low: float, high: float, level: Callable[[Array], Array]
+) -> Knapsack:
     """Subsets at their change of pattern: T = level on H and 0 elsewhere.
 
     1 / level is linear in the mass. A vertex with a large cell f may begin and end both where its

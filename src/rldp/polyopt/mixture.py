@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from rldp.optimise.master import Programme
+from rldp.optimise.master import Optimum, Programme
 
 Array = NDArray[np.float64]
 
 _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t) of a group
 _TANGENTS = 5
-_POLISH = 2  # further tangents at the optimum itself
-_TOUCHING = 1e-7  # nats by which a tangent may be off
+_POLISH = 1  # further tangents at the optimum itself
+_TOUCHING = 1e-6  # nats by which a tangent may be off
 _MOST_ROWS = 500  # of groups
 _NEGLIGIBLE = 1e-12
 _HELD = 1e-9
@@ -31,7 +31,7 @@ class Mixed(NamedTuple):
     value: float
     prices: Array
     groups: dict[Hashable, Parts]
-    whole: float  # weight of whole columns
+    whole: Array  # whole columns that are used
     held: NDArray[np.bool_]  # bounds on prices that are in use: the value is too large then
 
 
@@ -136,17 +136,25 @@ class Mixture:
         self._owner += [-1] * len(columns)
         self._held += list(columns)
 
+    def _touch(self, optimum: Optimum) -> bool:
+        """Add tangents where the optimum lies beyond them; whether there are any."""
+        is_beyond = False
+        for group in self._groups.values():
+            total, mass, loss = optimum.weights[group.column : group.column + 3]
+            if min(total, mass) <= _NEGLIGIBLE:
+                continue
+            if loss > -mass * np.log(mass / total) + _TOUCHING:
+                self._add_tangent(group, 1 + np.log(mass / total))
+                is_beyond = True
+        return is_beyond
+
     def solved(self) -> Mixed:
         """The optimum, with tangents where it lies."""
-        for _ in range(_POLISH):
-            optimum = self._programme.solved()
-            for group in self._groups.values():
-                total, mass, loss = optimum.weights[group.column : group.column + 3]
-                if min(total, mass) <= _NEGLIGIBLE:
-                    continue
-                if loss > -mass * np.log(mass / total) + _TOUCHING:
-                    self._add_tangent(group, 1 + np.log(mass / total))
         optimum = self._programme.solved()
+        for _ in range(_POLISH):
+            if not self._touch(optimum):
+                break
+            optimum = self._programme.solved(after_rows=True)
         prices = np.zeros(self._p_su.shape)
         prices[self._is_bound] = optimum.prices[: self._n_cells]
         owner, used = np.array(self._owner), optimum.weights > _NEGLIGIBLE
@@ -159,7 +167,8 @@ class Mixture:
                     (optimum.weights[some], np.array([self._held[i] for i in some]))
                     for some in which
                 ]
-        whole = float(optimum.weights[owner == -1].sum())
+        some = np.flatnonzero(used & (owner == -1))
+        whole = np.array([self._held[i] for i in some]).reshape(-1, *self._p_su.shape)
         held = optimum.weights[self._bounds] > _HELD
         return Mixed(optimum.value, prices, groups, whole, held)
 

@@ -1,10 +1,11 @@
 """Columns with one τ, or any τ between two, and every s*: what they are worth at given prices.
 
 Every column is divided by its τ here: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. Between two
-τ's the others lie below a chord (`changes`). For s* there are two bounds: its box is contained in
-[1/high, e^ε], where each of its vertices has a multiplier of its own, or it lies below a chord too,
-with one multiplier for all. Where masses differ so much that multipliers are loose, vertices that
-no multiplier rules out are few, and branch and bound finds the best of their products.
+τ's the others lie below a chord (`changes`). For s* there are three bounds: its box is contained in
+[1/high, e^ε], where each of its vertices has a multiplier of its own, or those of the widest block
+have, or s* lies below a chord too, with one multiplier for all. Where masses differ so much that
+multipliers are loose, vertices that no multiplier rules out are few, and branch and bound finds the
+best of their products.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from scipy.special import entr
 
 from rldp.optimise.products import Branches, Lists, best_products
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.boxes import Guest, Survivors, Tops, box, least_worth
+from rldp.polyopt.box import Guest, Survivors, Tops, least_worth
+from rldp.polyopt.boxes import box
 from rldp.polyopt.changes import Span, changes
 
 Array = NDArray[np.float64]
@@ -138,11 +140,27 @@ class Range:
         ]
         is_full = np.zeros(len(guests), bool)
         while not is_full[i := int(np.argmax([one.worth for one in guests]))]:
-            guests[i], is_full[i] = guest(i, np.arange(at.size)), True
+            one, other = guest(i, np.arange(at.size)), self._other_guest(prices, i)
+            if other is not None and other.worth < one.worth:
+                one = Guest(other.worth, other.multiplier, one.T)
+            guests[i], is_full[i] = one, True
         self._aims = np.array([one.multiplier for one in guests])
         worst = sorted(guests, key=lambda one: -one.worth)[:_AIMS]
         self._aim(np.array([one.multiplier for one in worst]))
         return guests
+
+    def _other_guest(self, prices: Array, star: int) -> Guest | None:
+        """The vertices of the widest block in place of those of s*: better near τ = 1.
+
+        A single τ is looked at too often for that.
+        """
+        widest, at = self._widest, self._at
+        if self.low == self.high or star == widest:
+            return None
+        rest = self._beside(star, widest).max(axis=0)
+        own = self._stars[star].offers(prices[star], at)
+        beside = (rest[:, None] + own[np.isfinite(own[:, 0])]).reshape(-1, at.size)
+        return self._ends[0][widest].guest(prices[widest], at, beside, 0)
 
     def variants(self, prices: Array) -> list[Array]:
         """Further vertices of the others at the multiplier that was best in the last look."""
@@ -169,11 +187,11 @@ class Range:
             chords.append((np.stack([low, high]) + np.maximum(excess, 0.0))[:, some])
         return chords
 
-    def _beside(self, star: int) -> Array:
-        """What all but one offer at both τ's, for every choice of one part from each."""
+    def _beside(self, *left_out: int) -> Array:
+        """What all but some offer at both τ's, for every choice of one part from each."""
         sums = np.zeros((len(self._shares[0]), 1, self._at.size))
         for s in np.argsort(-self._p_su.sum(axis=1)):
-            if s != star:
+            if s not in left_out:
                 own = self._shares[s]
                 if sums.shape[1] * own.shape[1] > _MOST_TOGETHER:
                     own = own.max(axis=1, keepdims=True)

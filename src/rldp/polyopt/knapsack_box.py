@@ -1,0 +1,160 @@
+"""A box with too many subsets to list: bounds through a knapsack, and subsets near them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from rldp.polyopt.blocks import Block
+from rldp.polyopt.box import Box, Guest, Tops, most_worth
+from rldp.polyopt.knapsack import IN, MOST_LEAVES, OUT, Bounds, Places, box_knapsack, parts
+
+Array = NDArray[np.float64]
+
+_CLOSELY = 4  # leaves that are looked at more closely the next time
+_TOUCHING = 3e-4  # nats by which a bound may be off
+_AFRESH = 6  # looks after which a knapsack is as good as before
+
+
+class KnapsackBox(Box):
+    """Bounds that are closer at every look."""
+
+    def __init__(self, block: Block, lo: float, hi: float) -> None:
+        """Take the block and the bounds of its box."""
+        self._block, self._lo, self._hi = block, lo, hi
+        self._knapsack, self._n_parts = box_knapsack(block, lo, hi), len(parts(block))
+
+    def tops(self, prices: Array, multipliers: Array) -> Tops:
+        """The bounds of every part, and vertices near them."""
+        bounds = self._knapsack.bounds(prices, multipliers)
+        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts))
+        return Tops(bounds.by_part(self._n_parts), T)
+
+    def offers(self, prices: Array, multipliers: Array) -> Array:
+        """The bounds of every part, which are closer the next time."""
+        bounds = self._knapsack.bounds(prices, multipliers)
+        at, best = bounds.best(self._n_parts)
+        kept = np.full((self._n_parts, multipliers.size), -np.inf)
+        kept[bounds.part[best], at] = self._near(bounds, prices, multipliers, at, best)[1]
+        self._closer(bounds, np.arange(bounds.part.size), kept[bounds.part].T, prices, multipliers)
+        return bounds.by_part(self._n_parts)
+
+    def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
+        """The leaf that is worth most beside other blocks, and vertices near its bound."""
+        bounds = self._knapsack.bounds(prices, multipliers)
+        worth, at = most_worth(multipliers, bounds.value.T, others)
+        order = np.argsort(-worth)[: max(most, _CLOSELY)]
+        nearest = abs(multipliers - at[order, None]).argmin(axis=1)
+        T, _ = self._near(bounds, prices, multipliers, nearest[:most], order[:most])
+        # a bound that is loose at some multipliers makes others look best
+        some, n = order[:_CLOSELY], multipliers.size
+        at_all, each = np.repeat(np.arange(n), some.size), np.tile(some, n)
+        _, kept = self._near(bounds, prices, multipliers, at_all, each)
+        self._closer(bounds, some, kept.reshape(n, some.size), prices, multipliers)
+        return Guest(float(worth[order[0]]), float(at[order[0]]), np.unique(T, axis=0))
+
+    def variants(self, prices: Array, multiplier: float) -> Array:
+        """For each cell the best vertices in the order of the best leaf with it first, or last."""
+        bounds = self._knapsack.bounds(prices, np.array([multiplier]))
+        leaf = int(bounds.value.argmax())
+        orders, n_u = bounds.order[0, leaf], self._block.n_u
+        moved = []
+        for u in range(n_u):
+            rest = orders[orders != u].reshape(2, -1)
+            cell = np.full((2, 1), u)
+            moved += [np.hstack([cell, rest]), np.hstack([rest, cell])]
+        a = np.broadcast_to(prices + multiplier * self._block.p, (len(moved), n_u))
+        f = self._knapsack.leaves[leaf].pattern
+        own = np.where(np.repeat(np.arange(n_u), 2) == f, -1, max(f, -1))
+        one = np.ones(len(moved), np.intp)
+        # the first subset has no cell and the last one all of them
+        T, _ = self._rounded(np.array(moved), a, own, one, n_u - one)
+        return np.unique(T, axis=0)
+
+    def _closer(
+        self, bounds: Bounds, leaves: Places, kept: Array, prices: Array, multipliers: Array
+    ) -> None:
+        """Split the leaves that promise most beyond what is kept, (multipliers, leaves)."""
+        over = bounds.value[:, leaves] - kept
+        at, worst = over.argmax(axis=0), over.max(axis=0)
+        some = np.argsort(-worst)[:_CLOSELY]
+        some = some[worst[some] > _TOUCHING]
+        if not some.size:
+            return
+        if len(self._knapsack.leaves) <= MOST_LEAVES:
+            self._knapsack.split(leaves[some], bounds.cell[at[some], leaves[some]])
+            return
+        self._knapsack = box_knapsack(self._block, self._lo, self._hi)
+        for _ in range(_AFRESH):
+            self.offers(prices, multipliers)
+
+    def _near(
+        self, bounds: Bounds, prices: Array, multipliers: Array, at: Places, leaves: Places
+    ) -> tuple[Array, Array]:
+        """Vertices of leaves that come near their bounds at some multipliers, and their worth."""
+        some = [self._knapsack.leaves[i] for i in leaves.tolist()]
+        return self._rounded(
+            bounds.order[at, leaves],
+            prices + multipliers[at, None] * self._block.p,
+            np.array([max(leaf.pattern, -1) for leaf in some], np.intp),
+            np.array([(leaf.choice == IN).sum() for leaf in some], np.intp),
+            np.array([(leaf.choice != OUT).sum() for leaf in some], np.intp),
+        )
+
+    def _rounded(
+        self, orders: Places, a: Array, f: Places, least: Places, most: Places
+    ) -> tuple[Array, Array]:
+        """The best vertices whose subsets fill up in given orders, and their worth.
+
+        Args:
+            orders: of cells, shape (vertices, 2, n_u).
+            a: prices, shape (vertices, n_u).
+            f: the cell of the third pattern, or -1 for the next one in the order.
+            least: cells that are in at least.
+            most: cells that are in at most.
+        """
+        block = self._block
+        n, _, n_u = orders.shape
+        sizes = np.arange(n_u + 1)
+        is_allowed = ((sizes >= least[:, None]) & (sizes <= most[:, None]))[:, None]
+
+        def inside(x: Array) -> Array:
+            """Σ of x over the first cells, shape (vertices, 2, sizes)."""
+            sums = np.cumsum(np.take_along_axis(x[:, None], orders, 2), axis=2)
+            return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
+
+        m, p = (np.broadcast_to(x, (n, n_u)) for x in (block.m, block.p))
+        m_H, p_H, a_H = inside(m), inside(p), inside(a)
+        high, low = block.levels(m_H, self._lo, self._hi)
+        rest_p, rest_a = block.p.sum() - p_H, a.sum(axis=1)[:, None, None] - a_H
+        plain = -entr(high) * p_H - entr(low) * rest_p - high * a_H - low * rest_a
+        plain = np.where(is_allowed & (f < 0)[:, None, None], plain, -np.inf)
+        following = np.concatenate([orders, orders[..., -1:]], axis=2)
+        cell = np.where(f[:, None, None] < 0, following, f[:, None, None])
+        rank = np.argsort(orders, axis=2)
+        is_held = np.take_along_axis(rank, cell, 2) < sizes
+        m_f, p_f, a_f = block.m[cell], block.p[cell], np.take_along_axis(a[:, None], cell, 2)
+        full = (self._hi - self._lo) / block.c
+        with np.errstate(divide="ignore", invalid="ignore"):
+            single = (self._lo - full * (m_H - is_held * m_f)) / m_f
+        is_third = is_allowed & (single > 0) & (single < full)
+        single = np.where(is_third, single, 0.0)
+        third = -entr(full) * (p_H - is_held * p_f) - full * (a_H - is_held * a_f)
+        third += -entr(single) * p_f - single * a_f
+        shape = 2, 2, n_u + 1
+        worth = np.stack([plain, np.where(is_third, third, -np.inf)], axis=1)
+        worth = worth.reshape(n, math.prod(shape))
+        best = worth.argmax(axis=1)
+        kind, side, k = np.unravel_index(best, shape)
+        each = np.arange(n)
+        H = rank[each, side] < k[:, None]
+        is_plain = (kind == 0)[:, None]
+        T = np.where(H, np.where(is_plain, high[each, side, k][:, None], full), 0.0)
+        T += np.where(is_plain & ~H, low[each, side, k][:, None], 0.0)
+        some = np.flatnonzero(kind)
+        T[some, cell[each, side, k][some]] = single[each, side, k][some]
+        found = worth[each, best]
+        return T[np.isfinite(found)], found
