@@ -36,7 +36,7 @@ _HELD = 0.25  # a relative gap below which prices may be negative
 _AT_ONCE = 3  # τ's from which columns are taken in one round
 _NOBODY = -1  # in place of s* where τ = 1
 _TOGETHER = "τ = 1"  # the group of all these columns
-_HEAVY = 0.05  # of all records: a cell whose choice matters to masses
+_HEAVY, _LEAST, _LIGHTER = 0.05, 0.01, 0.5  # of all records: a cell whose choice matters to masses
 _LOW = np.exp(-1)  # below, the level of a heavy cell hardly matters to them
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
@@ -49,7 +49,7 @@ class Mixing:
     ) -> None:
         """Take P̂, the τ's, the prices to begin with, and a programme of columns that are known."""
         self._p_su, self._nodes, self._centre, self._twins = p_su, nodes, centre, twins
-        self._master, self._heavy = master, np.nonzero(p_su > _HEAVY)
+        self._master, self._least, self._heavy = master, _HEAVY, np.nonzero(p_su > _HEAVY)
         self.mixture = self._mixture(master.columns)
         self.pool: dict[Hashable, list[Array]] = {}  # vertices of every group that is used
         self._is_together = True
@@ -78,9 +78,12 @@ class Mixing:
                 is_near = gap < max(CLOSE * mixed.value, enough)
                 if is_near or step % _JOINED == 0:
                     optimum = self._joined(mixed)
-                    if _TOGETHER in mixed.groups and gap < _LOST * (mixed.value - optimum.value):
-                        self._part(optimum, mixed)
-                        mixed, slow, is_near = self.mixture.solved(), 0, False
+                    is_mixed_up = gap < _LOST * (mixed.value - optimum.value)
+                    may_part = self._is_together or (is_near and self._least > _LEAST)
+                    is_parting = is_mixed_up and may_part
+                    if is_parting or self.mixture.is_full:
+                        self._begin_again(optimum, mixed, is_parting=is_parting)
+                        mixed, slow, is_near = self.mixture.solved(), 0, is_near and not is_parting
                     elif gap < _HELD * mixed.value and self.mixture.release(mixed):
                         mixed, is_near = self.mixture.solved(), False
                 progress(optimum.value, centre.bound)
@@ -148,6 +151,7 @@ class Mixing:
                 self.mixture.add_columns(own)
                 new += len(own)
                 continue
+            self.mixture.expect(group, own)
             for s in range(len(self._p_su)):
                 T = own[:, s]
                 if (kind == kinds[0]).all():
@@ -156,18 +160,27 @@ class Mixing:
                 new += self.mixture.add_vertices(group, s, np.unique(T, axis=0))
         return new
 
-    def _part(self, optimum: Optimum, mixed: Mixed) -> None:
-        """Mix columns with τ = 1 in groups of similar masses too, from what is in use on."""
-        self._is_together = False
+    def _begin_again(self, optimum: Optimum, mixed: Mixed, *, is_parting: bool) -> None:
+        """Begin again with what is in use, parted by the masses of more cells or not."""
+        if is_parting and not self._is_together:
+            self._least *= _LIGHTER
+            self._heavy = np.nonzero(self._p_su > self._least)
+        self._is_together &= not is_parting
         self.mixture = self._mixture(self._master.columns[optimum.weights > 0])
-        together = mixed.groups.pop(_TOGETHER)
         for group, parts in mixed.groups.items():
-            for s, (_, T) in enumerate(parts):
-                self.mixture.add_vertices(group, s, T)
-        for kind in np.unique(self._kinds(joined(together, self._p_su)), axis=0):
-            for s, (_, T) in enumerate(together):
-                own = T[self._is_of(kind, s, T)]
-                self.mixture.add_vertices((1.0, _NOBODY, kind.tobytes()), s, own)
+            if group == _TOGETHER and self._is_together:
+                for s, (_, T) in enumerate(parts):
+                    self.mixture.add_vertices(group, s, T)
+                continue
+            key = group[:2] if isinstance(group, tuple) else (1.0, _NOBODY)
+            columns = joined(parts, self._p_su)
+            kinds = self._kinds(columns)
+            for kind in np.unique(kinds, axis=0):
+                own = (*key, kind.tobytes())
+                if self.mixture.has_room(own):
+                    self.mixture.expect(own, columns[(kinds == kind).all(axis=1)])
+                    for s, (_, T) in enumerate(parts):
+                        self.mixture.add_vertices(own, s, T[self._is_of(kind, s, T)])
 
     def _kinds(self, columns: Array) -> NDArray[np.int8]:
         """How high the heavy cells are, in powers of e."""

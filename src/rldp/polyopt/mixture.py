@@ -17,7 +17,7 @@ _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p
 _TANGENTS = 5
 _POLISH = 1  # further tangents at the optimum itself
 _TOUCHING = 1e-6  # nats by which a tangent may be off
-_MOST_ROWS = 500  # of groups
+_MOST_ROWS, _MOST_COLUMNS = 700, 8000  # of groups, and of all
 _NEGLIGIBLE = 1e-12
 _HELD = 1e-9
 
@@ -63,6 +63,11 @@ class Mixture:
         self._seen: set[tuple[Hashable, int, bytes]] = set()
         self._add_bounds()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it would be solved sooner without what is not in use."""
+        return len(self._owner) > _MOST_COLUMNS
+
     def has_room(self, group: Hashable) -> bool:
         """Whether a group is known or may still be added."""
         return group in self._groups or len(self._groups) * (self._n_s + 1) < _MOST_ROWS
@@ -79,14 +84,22 @@ class Mixture:
             self._programme.free(group.column + int(_LOSS))
             self._owner += [-2] * 3
             self._held += [np.zeros(0)] * 3
-            for x in 1 + np.linspace(-self._largest, self._largest, _TANGENTS):
+            for x in np.linspace(-self._largest, self._largest, _TANGENTS):
                 self._add_tangent(group, x)
         return self._groups[key]
 
+    def expect(self, key: Hashable, columns: Array) -> None:
+        """Begin a group for the vertices of these columns, whose masses it will have."""
+        if key not in self._groups:
+            group = self._group(key)
+            masses = np.log(np.einsum("vsu,su->v", columns, self._p_su))
+            for x in np.unique(np.quantile(masses, np.linspace(0, 1, _TANGENTS)).round(3)):
+                self._add_tangent(group, x)
+
     def _add_tangent(self, group: _Group, x: float) -> None:
-        """-p log(p/t) ≤ e^{x-1} t - x p."""
+        """-p log(p/t) ≤ e^x t - (1 + x) p, with equality at p/t = e^x."""
         columns = np.array([_TOTAL, _MASS, _LOSS], np.int32) + np.int32(group.column)
-        self._programme.add_limit(columns, np.array([-np.exp(x - 1), x, 1.0]))
+        self._programme.add_limit(columns, np.array([-np.exp(x), 1 + x, 1.0]))
         self._n_rows += 1
 
     def _add_bounds(self) -> None:
@@ -144,7 +157,7 @@ class Mixture:
             if min(total, mass) <= _NEGLIGIBLE:
                 continue
             if loss > -mass * np.log(mass / total) + _TOUCHING:
-                self._add_tangent(group, 1 + np.log(mass / total))
+                self._add_tangent(group, np.log(mass / total))
                 is_beyond = True
         return is_beyond
 

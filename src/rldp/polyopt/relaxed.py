@@ -34,12 +34,12 @@ from rldp.polyopt.twins import Twins
 
 Array = NDArray[np.float64]
 
-_BEGIN, _MIX, _IMPROVE, _AGAIN = 0.05, 0.65, 0.4, 0.85  # of the time that is left
+_BEGIN, _MIX, _IMPROVE, _AGAIN = 0.05, 0.5, 0.15, 0.85  # of the time that is left
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _PROOF = 0.35  # of the gap for some τ's, by which that for all may be larger
 _SLOWEST = 2e-3  # of the gap: if all of it wins less, it ends
-_VAIN = 8  # rounds without progress before whole columns are given up
+_VAIN = 4  # rounds without progress before whole columns are given up
 _POOLED = 30  # rounds with vertices that are known already
 _WORTH_IT = 1e-7  # nats: less is not worth a column
 
