@@ -112,7 +112,7 @@ def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
     most = (gain - multipliers[:, None] * mass).max(axis=1)
     box = KnapsackBox(block, lo, hi)
     first = box.offers(prices, multipliers).max(axis=0)
-    for _ in range(40):
+    for _ in range(150):
         last = box.offers(prices, multipliers).max(axis=0)
     T = box.tops(prices, multipliers).T
     met = (-entr(T) @ block.p - T @ prices - multipliers[:, None] * (T @ block.p)).max(axis=1)
