@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_nothing(protocol, tmp_path, name, order) -> None:
     assert process.wait() == 130  # although the input stays open and might go on
     _, out, error = ended(process)
     assert out == ""
-    assert "interrupted: nothing was written" in error
+    assert "interrupted: no file is half-written" in error
     assert not list(tmp_path.iterdir())
 
 

@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if code == _INTERRUPTED:
-        print("interrupted: nothing was written", file=sys.stderr, flush=True)
+        print("interrupted: no file is half-written", file=sys.stderr, flush=True)
         if arguments is None:  # a program of its own, which has cleaned up
             os._exit(code)  # a reader's thread may be about to call Python: an exit would abort
     return code if isinstance(code, int) else 0
