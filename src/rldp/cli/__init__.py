@@ -83,11 +83,19 @@ def main(arguments: list[str] | None = None) -> int:
         # the reader went away, as `| head` does: leave quietly
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    code = code if isinstance(code, int) else 0
     if code == _INTERRUPTED:
         print("interrupted: no file is half-written", file=sys.stderr, flush=True)
-        if arguments is None:  # a program of its own, which has cleaned up
-            os._exit(code)  # a reader's thread may be about to call Python: an exit would abort
-    return code if isinstance(code, int) else 0
+    if arguments is None and (code == _INTERRUPTED or _has_read_standard_input()):
+        # all is cleaned up, and a reader's thread may be about to call Python: an exit would abort
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _has_read_standard_input() -> bool:
+    module = sys.modules.get("rldp.release.standard_input")
+    return module is not None and module.StandardInput.is_used
 
 
 def _failed(message: str, code: int = 2) -> int:

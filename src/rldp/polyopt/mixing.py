@@ -101,8 +101,7 @@ class Mixing:
         """What the mixtures are worth in whole columns."""
         self._master.add(self._twins.columns(mixed.whole))
         for parts in mixed.groups.values():
-            if all(len(weights) for weights, _ in parts):
-                self._master.add(self._twins.columns(joined(parts, self._p_su)))
+            self._master.add(self._twins.columns(joined(parts, self._p_su)))
         return self._master.solved()
 
     def _met(self, mixed: Mixed, *, is_far: bool) -> int:

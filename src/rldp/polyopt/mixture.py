@@ -176,10 +176,11 @@ class Mixture:
             if optimum.weights[group.column] > _NEGLIGIBLE:
                 own = group.place * self._n_s + np.arange(self._n_s)
                 which = [np.flatnonzero(used & (owner == i)) for i in own]
-                groups[key] = [
-                    (optimum.weights[some], np.array([self._held[i] for i in some]))
-                    for some in which
-                ]
+                if all(some.size for some in which):
+                    groups[key] = [
+                        (optimum.weights[some], np.array([self._held[i] for i in some]))
+                        for some in which
+                    ]
         some = np.flatnonzero(used & (owner == -1))
         whole = np.array([self._held[i] for i in some]).reshape(-1, *self._p_su.shape)
         held = optimum.weights[self._bounds] > _HELD

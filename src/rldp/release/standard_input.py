@@ -23,8 +23,11 @@ class StandardInput(RawIOBase):
     process would wait for its input to end, or abort over the lock.
     """
 
+    is_used = False  # by this process: its reader may ask for more even after the end
+
     def __init__(self) -> None:
         """Have signals wake the reader; only the main thread can."""
+        StandardInput.is_used = True
         self._handle = sys.stdin.fileno()
         self._reading = threading.Lock()
         self._woken, self._waker = os.pipe()
