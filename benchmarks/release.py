@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def _from_codes(shape: tuple[int, int], effort: Effort) -> None:
     copy = np.empty_like(codes)
     works: dict[str, Callable[[], object]] = {"memcpy": lambda: np.copyto(copy, codes)}
     for name, p in protocols.items():
-        works[name] = lambda p=p: p.release(codes)  # type: ignore[misc]
+        works[name] = partial(p.release, codes)
     simulation, keys = rldp.Simulation(0), np.arange(RECORDS)
     works["grr, simulation"] = lambda: protocols["grr"].release(codes, rng=simulation)
     works["grr, keyed"] = lambda: protocols["grr"].release(codes, record_id=keys, key=b"k" * 32)
@@ -165,10 +166,8 @@ def _from_files(folder: Path, n: int) -> None:
         ("csv", "csv", False),
         ("csv", "parquet", False),
     ):
-        works[f"{start} → {end}{', shuffled' if shuffle else ''}"] = (
-            lambda start=start, end=end, shuffle=shuffle: rldp.release_file(  # type: ignore[misc]
-                p, sources[start], folder / f"out.{end}", shuffle=shuffle
-            )
+        works[f"{start} → {end}{', shuffled' if shuffle else ''}"] = partial(
+            rldp.release_file, p, sources[start], folder / f"out.{end}", shuffle=shuffle
         )
     seconds = best_of(works, times=3, enough=20)
     show(

@@ -142,6 +142,14 @@ def test_more_useful_values_than_subsets_can_be_listed(kind):
     assert srr - 1e-9 <= kept <= found.bound + 1e-9
 
 
+def test_exact_pricing_gives_up_when_time_is_over():
+    """With P^min = 0 and all pairs its branches double for minutes and fill the memory."""
+    F = AllDistributions(rldp.datasets.jeffreys(7, 7, 100, seed=65).table)
+    found = solved(F, 0.2, distinct=False, seconds=1.5)
+    kept = mutual_information(F.table.p_su, found.Q)
+    assert 0 < kept <= found.bound + 1e-9
+
+
 def test_a_large_design_is_proved_and_stops_in_time():
     F = ChiSquareSet(rldp.datasets.jeffreys(9, 9, 1000, seed=1).table)
     p = rldp.design(F, 1.0, "polyopt", time_limit=5.0)

@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 _FINEST = 1e-10  # the smallest tolerance that HiGHS takes
+_DUAL, _PRIMAL = 1, 4  # its simplex: new rows leave prices feasible, new columns the old point
 
 
 class Optimum(NamedTuple):
@@ -28,6 +29,7 @@ class Programme:
         """Take what the rows must be equal to, and whether rows rather than columns are added."""
         import highspy
 
+        self._strategy = _DUAL if grows_by_rows else _PRIMAL
         self._infinity = highspy.kHighsInf
         self._refused = highspy.HighsStatus.kError
         self._optimal = highspy.HighsModelStatus.kOptimal
@@ -37,8 +39,7 @@ class Programme:
         for name, value in (
             ("presolve", "off"),
             ("solver", "simplex"),
-            # primal, as new columns leave the old point feasible; dual, as new rows do its prices
-            ("simplex_strategy", 1 if grows_by_rows else 4),
+            ("simplex_strategy", self._strategy),
             ("threads", 1),
             ("primal_feasibility_tolerance", _FINEST),
             ("dual_feasibility_tolerance", _FINEST),
@@ -97,11 +98,9 @@ class Programme:
 
     def solved(self, *, after_rows: bool = False) -> Optimum:
         """The optimum over the columns so far, soonest if told that only rows are new."""
-        if after_rows:
-            self._solver.setOptionValue("simplex_strategy", 1)
+        strategy = _DUAL if after_rows else self._strategy
+        self._solver.setOptionValue("simplex_strategy", strategy)
         self._solver.run()
-        if after_rows:
-            self._solver.setOptionValue("simplex_strategy", 4)
         return self._answer()
 
     def _answer(self) -> Optimum:

@@ -12,6 +12,7 @@ sorted by mass, so a branch is a range of each list.
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -63,12 +64,19 @@ class _Meeting(NamedTuple):
     light: Indices
 
 
-def best_products(lists: Lists, roots: Branches, target: float, patience: float = np.inf) -> Found:
+def best_products(
+    lists: Lists,
+    roots: Branches,
+    target: float,
+    *,
+    patience: float = np.inf,
+    deadline: float = np.inf,
+) -> Found:
     """Products worth more than the target, or the proof that there are none.
 
     Branches are split until something is found or nothing is left to split; in the second case
-    the bound is the target. With more branches than the patience allows the search gives up, and
-    the bound is theirs.
+    the bound is the target. With more branches than the patience allows, or after the deadline of
+    time.monotonic(), the search gives up, and the bound is theirs.
     """
     root, branches = np.arange(len(roots.lists)), roots
     n = roots.lists.shape[1]
@@ -86,7 +94,7 @@ def best_products(lists: Lists, roots: Branches, target: float, patience: float 
             bound = max(float(worth.max()), float(met.bound[live].max()))
             return Found(np.tile(root, 2)[order], choice[order], worth[order], bound)
         rows = np.flatnonzero((heavy != light).any(axis=1))
-        if rows.size > patience:
+        if rows.size > patience or (rows.size and time.monotonic() > deadline):
             return Found(*nothing, float(met.bound[live].max()))
         branches = _split(lists, branches.rows(rows), heavy[rows], light[rows])
         root = np.tile(root[rows], 2)

@@ -107,13 +107,8 @@ class _Bounded(Changes):
             excess = bounds.by_part(n_parts)
             if excess.max() <= _TOUCHING or len(knapsack.leaves) > MOST_LEAVES:
                 break
-            at, leaves = bounds.best(n_parts)
-            over = bounds.value[at, leaves]
-            worst = np.argsort(-over, kind="stable")
-            leaves, first = np.unique(leaves[worst], return_index=True)
-            chosen = worst[first]
-            some = over[chosen] > _TOUCHING
-            knapsack.split(leaves[some], bounds.cell[at[chosen], leaves][some])
+            every = np.arange(bounds.part.size)
+            knapsack.split_worst(bounds, every, bounds.value, _TOUCHING)
         return excess
 
     def _knapsack(self, low: float, high: float) -> Knapsack:

@@ -32,7 +32,7 @@ IN, OUT = np.int8(1), np.int8(-1)
 _LARGE, _MUCH = 3, 0.1  # cells whose choices are parts, and the m that they have at least
 _STEPS = 4  # of the mass of H at first
 _COARSE = 0.25  # of the masses of a leaf: a cell that has more is decided first
-MOST_LEAVES = 200
+MOST_LEAVES, AT_ONCE = 200, 4  # leaves, and those that are split together
 _POINT = 1e-12  # masses that do not differ
 
 
@@ -148,8 +148,19 @@ class Knapsack:
         half = np.take_along_axis(np.where(is_half, cell, -1), end, 2)[..., 0]
         return Bounds(value, order, half, self._part)
 
-    def split(self, which: Places, cells: Places) -> None:
-        """Split some leaves at these cells, or between their masses where these say more."""
+    def split_worst(self, bounds: Bounds, leaves: Places, over: Array, least: float) -> None:
+        """Split those of some leaves that are over most, shape (multipliers, leaves).
+
+        Those that are over by less than the least are left as they are.
+        """
+        at, worst = over.argmax(axis=0), over.max(axis=0)
+        some = np.argsort(-worst)[:AT_ONCE]
+        some = some[worst[some] > least]
+        if some.size:
+            self._split(leaves[some], bounds.cell[at[some], leaves[some]])
+
+    def _split(self, which: Places, cells: Places) -> None:
+        """Split leaves at these cells, or between their masses where these say more."""
         new = [leaf for i, leaf in enumerate(self.leaves) if i not in set(which.tolist())]
         for i, cell in zip(which.tolist(), cells.tolist(), strict=True):
             new += self._children(self.leaves[i], cell)

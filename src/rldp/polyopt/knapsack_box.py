@@ -10,11 +10,10 @@ from scipy.special import entr
 
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.box import Box, Guest, Tops, most_worth
-from rldp.polyopt.knapsack import IN, MOST_LEAVES, OUT, Bounds, Places, box_knapsack, parts
+from rldp.polyopt.knapsack import AT_ONCE, IN, MOST_LEAVES, OUT, Bounds, Places, box_knapsack, parts
 
 Array = NDArray[np.float64]
 
-_CLOSELY = 4  # leaves that are looked at more closely the next time
 _TOUCHING = 3e-4  # nats by which a bound may be off
 _AFRESH = 6  # looks after which a knapsack is as good as before
 
@@ -46,11 +45,11 @@ class KnapsackBox(Box):
         """The leaf that is worth most beside other blocks, and vertices near its bound."""
         bounds = self._knapsack.bounds(prices, multipliers)
         worth, at = most_worth(multipliers, bounds.value.T, others)
-        order = np.argsort(-worth)[: max(most, _CLOSELY)]
+        order = np.argsort(-worth)[: max(most, AT_ONCE)]
         nearest = abs(multipliers - at[order, None]).argmin(axis=1)
         T, _ = self._near(bounds, prices, multipliers, nearest[:most], order[:most])
         # a bound that is loose at some multipliers makes others look best
-        some, n = order[:_CLOSELY], multipliers.size
+        some, n = order[:AT_ONCE], multipliers.size
         at_all, each = np.repeat(np.arange(n), some.size), np.tile(some, n)
         _, kept = self._near(bounds, prices, multipliers, at_all, each)
         self._closer(bounds, some, kept.reshape(n, some.size), prices, multipliers)
@@ -79,17 +78,12 @@ class KnapsackBox(Box):
     ) -> None:
         """Split the leaves that promise most beyond what is kept, (multipliers, leaves)."""
         over = bounds.value[:, leaves] - kept
-        at, worst = over.argmax(axis=0), over.max(axis=0)
-        some = np.argsort(-worst)[:_CLOSELY]
-        some = some[worst[some] > _TOUCHING]
-        if not some.size:
-            return
         if len(self._knapsack.leaves) <= MOST_LEAVES:
-            self._knapsack.split(leaves[some], bounds.cell[at[some], leaves[some]])
-            return
-        self._knapsack = box_knapsack(self._block, self._lo, self._hi)
-        for _ in range(_AFRESH):
-            self.offers(prices, multipliers)
+            self._knapsack.split_worst(bounds, leaves, over, _TOUCHING)
+        elif over.max() > _TOUCHING:
+            self._knapsack = box_knapsack(self._block, self._lo, self._hi)
+            for _ in range(_AFRESH):
+                self.offers(prices, multipliers)
 
     def _near(
         self, bounds: Bounds, prices: Array, multipliers: Array, at: Places, leaves: Places

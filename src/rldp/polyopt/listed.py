@@ -89,14 +89,14 @@ class Listed:
         changes = sum(block.changes(factor, is_star=x)[0].size for block in blocks for x in both)
         return 5.0 * n_s * (2 + changes) * float(2**n_u) * n_u
 
-    def priced(self, prices: Array, target: float, most: int) -> Priced:
-        """Columns whose Σ P̂ T log T - prices · T exceeds the target, or the proof of none."""
+    def priced(self, prices: Array, target: float, most: int, deadline: float = np.inf) -> Priced:
+        """Columns whose Σ P̂ T log T - prices · T exceeds the target, or a bound where none is."""
         gain = self._constant - np.einsum("lvu,lu->lv", self._T, prices[self._owner])
         if self._all is not None:
             found = self._all.best(gain, target)
         else:
             lists = Lists(gain, self._mass)
-            found = best_products(lists, self._roots, target)
+            found = best_products(lists, self._roots, target, deadline=deadline)
             found = widened(lists, self._roots, found, target)
         of, choice = self._roots.lists[found.root[:most]], found.choice[:most]
         mass = self._mass[of, choice].sum(axis=1)

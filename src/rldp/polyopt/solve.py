@@ -85,7 +85,7 @@ def _closed(
     closed = float(np.clip(_CLOSED_SHARE * master.unit, _FINEST, _CLOSED))
     try:
         while True:
-            priced = pricing.priced(master.prices(optimum), closed, _AT_ONCE)
+            priced = pricing.priced(master.prices(optimum), closed, _AT_ONCE, deadline)
             bound = min(bound, optimum.value + priced.bound)
             progress(optimum.value, bound)
             if not priced.worth.size or time.monotonic() > deadline:
