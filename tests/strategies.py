@@ -37,6 +37,18 @@ alphas = log_uniform(1e-6, 0.5) | st.floats(0.5, 0.99)
 radii = log_uniform(1e-4, 0.999) | log_uniform(1.0, 50.0) | st.just(1.0)
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
+SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
+
+
+def random_set(seed: int) -> tuple[UncertaintySet, float]:
+    """F of one of these kinds on a small table, and ε."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(2, 4), rng.integers(1, 4)
+    p = rng.dirichlet(np.full(shape[0] * shape[1], 0.5))
+    counts = rng.multinomial(int(10 ** rng.uniform(0.5, 4)), p).reshape(shape)
+    return SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1.5, 0.8))
+
+
 _cells = st.just(0) | st.integers(0, 5) | st.integers(0, 2000)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
+from scipy.special import entr, rel_entr
 
 from rldp.optimise.master import Optimum, Programme
 from rldp.polyopt.blocks import Block
@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[float, float], None]  # nats kept so far, and what nothing can exceed
 
 _NEGLIGIBLE = 1e-12
+_RARE = 1e-10  # below, units of 2^-62 are so coarse that the proof costs more than the output
 _LEAST_UNIT = 1e-8
 _LARGEST = 1e12  # entry of a column
 
@@ -88,7 +89,24 @@ class Master:
         p_u_given_s = np.divide(self._p_su, p_s, out=np.zeros_like(self._p_su), where=p_s > 0)
         average = np.einsum("su,suy->sy", p_u_given_s, Q)
         Q = np.where(self.is_bound[:, :, None], Q, average[:, None, :])
-        return np.asarray(Q / Q.sum(axis=2, keepdims=True))
+        return self._without_rare(Q / Q.sum(axis=2, keepdims=True))
+
+    def _without_rare(self, Q: Array) -> Array:
+        """Release the output that says most nearly the same in place of one that hardly ever comes.
+
+        That is done to the output alone, so what was private remains so.
+        """
+        is_rare = Q.max(axis=(0, 1)) < _RARE
+        if not is_rare.any():
+            return np.asarray(Q)
+        joint = (Q * self._p_su[:, :, None])[self._p_su > 0]
+        mass = joint.sum(axis=0)
+        given = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+        lost = rel_entr(given[:, is_rare, None], given[:, None, ~is_rare]).sum(axis=0)
+        kept = Q[:, :, ~is_rare]
+        for y, nearest in zip(np.flatnonzero(is_rare), lost.argmin(axis=1), strict=True):
+            kept[:, :, nearest] += Q[:, :, y]
+        return np.asarray(kept)
 
 
 def is_bound(blocks: Sequence[Block]) -> NDArray[np.bool_]:
