@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -16,7 +17,9 @@ from rldp.polyopt.blocks import Block
 from rldp.polyopt.box import least_worth
 from rldp.polyopt.cone import inequalities
 from rldp.polyopt.knapsack_box import KnapsackBox
+from rldp.polyopt.ranges import Range
 from rldp.polyopt.solve import best_columns
+from rldp.polyopt.stock import Stock
 
 SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
 
@@ -72,6 +75,49 @@ def test_knapsacks_never_bound_below_the_optimum(seed, monkeypatch):
     assert found.bound >= exact.utility - 1e-8
 
 
+def most_worth_of_all(blocks, factor, tau, star, prices):
+    """What the best of all products of vertices is worth, by writing them down."""
+    gain, mass = np.zeros(1), np.zeros(1)
+    for s, block in enumerate(blocks):
+        lo, hi = (1 / tau, factor) if s == star else (1.0, factor / tau)
+        T, n = block.vertices(np.array([lo]), np.array([hi]))
+        T = T[0, : n[0]]
+        gain = np.add.outer(gain, -entr(T) @ block.p - T @ prices[s]).ravel()
+        mass = np.add.outer(mass, T @ block.p).ravel()
+    return (gain / mass - np.log(mass)).max()
+
+
+@pytest.mark.parametrize("form", ["listed", "knapsacks"])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_column_between_two_taus_is_worth_more_than_bounded(seed, form, monkeypatch):
+    if form == "knapsacks":
+        for name in ("boxes", "changes"):
+            monkeypatch.setattr(f"rldp.polyopt.{name}.MOST_LISTED", 0)
+    rng = np.random.default_rng(seed)
+    n_s, n_u, factor = 3, int(rng.integers(2, 5)), float(np.exp(rng.uniform(0.3, 4)))
+    p_su = rng.dirichlet(np.full(n_s * n_u, 0.5)).reshape(n_s, n_u)
+    p_min = p_su / p_su.sum(axis=1, keepdims=True) * rng.uniform(0.3, 0.98, (n_s, 1))
+    blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
+    prices = p_su * rng.normal(0.7, 0.4, p_su.shape)
+    stock, above = Stock(blocks, factor), []
+    low, high = np.sort(factor ** rng.uniform(0, 1, 2))
+    known = np.full(n_s, np.inf)
+    while high > low * 1.01:
+        worth = Range(stock, low, high).bounds(prices, known, -np.inf)
+        for star, tau in itertools.product(range(n_s), np.geomspace(low, high, 5)):
+            best = most_worth_of_all(blocks, factor, tau, star, prices)
+            assert worth[star] >= best - 1e-10
+        above.append(
+            worth.max()
+            - max(
+                most_worth_of_all(blocks, factor, tau, star, prices)
+                for star, tau in itertools.product(range(n_s), (low, high))
+            )
+        )
+        known, high = worth, np.sqrt(low * high)  # what is known of the whole holds for a half
+    assert above[-1] < 0.05  # the bounds are not merely large
+
+
 @pytest.mark.parametrize("n_u", [6, 10])
 @pytest.mark.parametrize("seed", range(20))
 def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
@@ -86,11 +132,19 @@ def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
     most = (gain - multipliers[:, None] * mass).max(axis=1)
     box = KnapsackBox(block, lo, hi)
     for _ in range(6):  # closer at every look
-        assert (box.offers(prices, multipliers).max(axis=0) >= most - 1e-12).all()
+        offers = box.offers(prices, multipliers, np.ones(9, bool))
+        assert (offers.max(axis=0) >= most - 1e-12).all()
         beside = -1.5 + 0.1 * multipliers[None]
         sums = gain[:, None] - multipliers * mass[:, None] + beside
         guest = box.guest(prices, multipliers, beside, 4)
         assert guest.worth >= least_worth(multipliers, sums)[0].max() - 1e-12
+        # another box in leaves like these
+        other = block.vertices(np.array([lo / 1.3]), np.array([hi]))
+        T = other[0][0][: other[1][0]]
+        most_other = -entr(T) @ block.p - T @ prices - multipliers[:, None] * (T @ block.p)
+        like = KnapsackBox(block, lo / 1.3, hi, box)
+        offers = like.offers(prices, multipliers, np.ones(9, bool))
+        assert (offers.max(axis=0) >= most_other.max(axis=1) - 1e-12).all()
     found = [box.tops(prices, multipliers).T, box.variants(prices, 1.0), guest.T]
     found = np.concatenate(found)
     apart = np.abs(found[:, None] - vertices).max(axis=2).min(axis=1)
@@ -111,9 +165,10 @@ def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
     gain, mass = -entr(vertices) @ block.p - vertices @ prices, vertices @ block.p
     most = (gain - multipliers[:, None] * mass).max(axis=1)
     box = KnapsackBox(block, lo, hi)
-    first = box.offers(prices, multipliers).max(axis=0)
+    everywhere = np.ones(7, bool)
+    first = box.offers(prices, multipliers, everywhere).max(axis=0)
     for _ in range(150):
-        last = box.offers(prices, multipliers).max(axis=0)
+        last = box.offers(prices, multipliers, everywhere).max(axis=0)
     T = box.tops(prices, multipliers).T
     met = (-entr(T) @ block.p - T @ prices - multipliers[:, None] * (T @ block.p)).max(axis=1)
     assert (last >= most - 1e-12).all()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _AT_ONCE = 8  # rows of which exact worths are made together
 
@@ -46,8 +47,8 @@ class Box(ABC):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         """The best that the box has to offer."""
 
-    def offers(self, prices: Array, multipliers: Array) -> Array:
-        """The bounds alone."""
+    def offers(self, prices: Array, multipliers: Array, is_near: Flags) -> Array:
+        """The bounds alone, and those at multipliers that are near the best shall be close."""
         return self.tops(prices, multipliers).bound
 
     @abstractmethod

@@ -15,11 +15,13 @@ Array = NDArray[np.float64]
 MOST_LISTED = 16  # U values whose subsets are listed
 
 
-def box(block: Block, lo: float, hi: float) -> Box:
-    """The box in the form that fits its size."""
+def box(block: Block, lo: float, hi: float, like: Box | None = None) -> Box:
+    """The box in the form that fits its size, with what is known of one like it."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
         return _ListBox(block, lo, hi)
-    return (_SubsetBox if block.n_u <= MOST_LISTED else KnapsackBox)(block, lo, hi)
+    if block.n_u <= MOST_LISTED:
+        return _SubsetBox(block, lo, hi)
+    return KnapsackBox(block, lo, hi, like if isinstance(like, KnapsackBox) else None)
 
 
 class _ListBox(Box):

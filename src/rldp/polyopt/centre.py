@@ -46,9 +46,14 @@ class Centre:
         if not len(columns):
             self.step = min(1.0, _UNHINDERED * self.step)
             return
-        columns = columns / np.einsum("vsu,su->v", columns, self._p_su)[:, None, None]
-        worth = -np.einsum("vsu,su->v", entr(columns), self._p_su)
-        worth -= np.einsum("vsu,su->v", columns, prices)
+        best = columns[worths(columns, prices, self._p_su).argmax()]
         ahead = towards - prices
-        falls = ahead.sum() < (columns[worth.argmax()] * ahead).sum()
+        falls = ahead.sum() < (best * ahead).sum() / (best * self._p_su).sum()
         self.step = float(np.clip(self.step * (_LONGER if falls else _SHORTER), _SHORTEST, 1.0))
+
+
+def worths(columns: Array, prices: Array, p_su: Array) -> Array:
+    """What columns of any scale are worth at these prices, per unit of their mass."""
+    columns = columns / np.einsum("vsu,su->v", columns, p_su)[:, None, None]
+    gains = -np.einsum("vsu,su->v", entr(columns), p_su)
+    return np.asarray(gains - np.einsum("vsu,su->v", columns, prices))

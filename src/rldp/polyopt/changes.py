@@ -5,6 +5,9 @@ vertex keeps its pattern, T is linear in 1/τ, and its P̂ T log T - a·T is con
 chord of its ends. Each of these is a vertex at the lower τ, one at the upper τ, or a subset at its
 change of pattern in between. So no vertex exceeds the chord of the best at both τ's by more than
 the subsets that change in between do: the excess.
+
+A part of a block may be far below the others at one τ only, and then its own chord is a bad one to
+raise by the excess: it gets a parallel to the chord of the whole block instead.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from rldp.polyopt.blocks import Block, subset_sums
+from rldp.polyopt.box import Flags
 from rldp.polyopt.boxes import MOST_LISTED
 from rldp.polyopt.knapsack import MOST_LEAVES, Knapsack, change_knapsack
 
@@ -27,12 +31,11 @@ _TOUCHING = 1e-4  # nats: an excess that need not be smaller
 
 
 class Span(NamedTuple):
-    """Two τ's, and the best that the parts of one block offer at each, (parts, multipliers)."""
+    """Two τ's, and the best that the parts of one block offer at each, (2, parts, multipliers)."""
 
     low: float
     high: float
-    at_low: Array
-    at_high: Array
+    ends: Array
 
     def part(self, tau: Array) -> Array:
         """How far 1/τ has come from the lower τ to the upper one."""
@@ -43,8 +46,12 @@ class Changes(ABC):
     """The subsets of one block at their change of pattern; T is one level there, and 0 outside."""
 
     @abstractmethod
-    def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        """The excess between two τ's, columns divided by τ, and -∞ where nothing changes."""
+    def lines(self, prices: Array, multipliers: Array, is_near: Flags, span: Span) -> Array:
+        """Both ends of a line above every part between two τ's, columns divided by τ.
+
+        The shape is (2, parts, multipliers), with -∞ for parts that are empty. At multipliers that
+        are near the best it shall be close.
+        """
 
 
 def changes(block: Block, factor: float, *, is_star: bool) -> Changes:
@@ -57,8 +64,8 @@ def changes(block: Block, factor: float, *, is_star: bool) -> Changes:
 class _None(Changes):
     """A block whose vertices never change."""
 
-    def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        return np.full_like(span.at_low, -np.inf)
+    def lines(self, prices: Array, multipliers: Array, is_near: Flags, span: Span) -> Array:
+        return span.ends
 
 
 class _Listed(Changes):
@@ -73,18 +80,18 @@ class _Listed(Changes):
         inside = subset_sums(block.p)[self._H]
         self._mass, self._constant = inside * self._level, inside * xlogy(self._level, self._level)
 
-    def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
+    def lines(self, prices: Array, multipliers: Array, is_near: Flags, span: Span) -> Array:
         first, last = np.searchsorted(self._tau, [span.low, span.high])
         if first == last:
-            return np.full_like(span.at_low, -np.inf)
+            return span.ends
         which = slice(first, last)
         gain = self._constant[which] - subset_sums(prices)[self._H[which]] * self._level[which]
         part = span.part(self._tau[which])
         over = [
             (gain - x * self._mass[which] - low - (high - low) * part).max()
-            for x, low, high in zip(multipliers, span.at_low[0], span.at_high[0], strict=True)
+            for x, low, high in zip(multipliers, *span.ends[:, 0], strict=True)
         ]
-        return np.array([over])
+        return span.ends + np.maximum(over, 0.0)
 
 
 class _Bounded(Changes):
@@ -92,32 +99,51 @@ class _Bounded(Changes):
 
     def __init__(self, block: Block, factor: float, *, is_star: bool) -> None:
         self._block, self._factor, self._is_star = block, factor, is_star
-        self._made: tuple[float, float, Knapsack] | None = None  # for the last two τ's
+        self._made: dict[tuple[float, float], Knapsack] = {}
 
-    def excess(self, prices: Array, multipliers: Array, span: Span) -> Array:
-        n_parts = len(span.at_low)
+    def lines(self, prices: Array, multipliers: Array, is_near: Flags, span: Span) -> Array:
+        top = span.ends.max(axis=1, keepdims=True)
+        is_empty = np.isneginf(span.ends)
+        # a part that is empty at one τ has no vertex there which could lie above the chord
+        own = np.where(is_empty, top, span.ends)
+        below = (own - top).max(axis=0)
         knapsack = self._knapsack(span.low, span.high)
+        apart = (top - own).sum(axis=0) + 2 * below  # by how much a parallel is higher in all
+        excess = parallel = np.full_like(below, -np.inf)
+        is_own = np.ones_like(below, bool)
         for _ in range(_LOOKS):
             if not knapsack.leaves:
-                return np.full_like(span.at_low, -np.inf)
-            of = [leaf.part for leaf in knapsack.leaves]
-            low, high = (x[of].T[..., None] for x in (span.at_low, span.at_high))
-            chord = low + (high - low) * span.part(self._tau(knapsack.masses))
-            bounds = knapsack.bounds(prices, multipliers, chord)
-            excess = bounds.by_part(n_parts)
-            if excess.max() <= _TOUCHING or len(knapsack.leaves) > MOST_LEAVES:
                 break
-            every = np.arange(bounds.part.size)
-            knapsack.split_worst(bounds, every, bounds.value, _TOUCHING)
-        return excess
+            part = span.part(self._tau(knapsack.masses))
+            of = np.array([leaf.part for leaf in knapsack.leaves])
+            ends = knapsack.ends(prices, multipliers)
+            over = ends.less(_between(own[:, of], part))
+            over_top = ends.less(_between(top.repeat(of.size, axis=1), part))
+            excess = over.by_part(len(below))
+            parallel = np.maximum(over_top.by_part(len(below)) - below, 0.0)
+            is_own = 2 * excess <= apart + 2 * parallel
+            beyond = np.where(is_own[of].T, over.value, over_top.value - below[of].T)
+            beyond = np.where(is_near[:, None], beyond, -np.inf)
+            if len(knapsack.leaves) > MOST_LEAVES or beyond.max() <= _TOUCHING:
+                break
+            knapsack.split_worst(over, np.arange(of.size), beyond, _TOUCHING)
+        lines = np.where(is_own, own + np.maximum(excess, 0.0), top + below + parallel)
+        return np.where(is_empty.all(axis=0) & np.isneginf(excess), -np.inf, lines)
 
     def _knapsack(self, low: float, high: float) -> Knapsack:
-        if self._made is None or self._made[:2] != (low, high):
+        if (low, high) not in self._made:
             # the masses of subsets that change at both τ's, of which those of U itself are the last
             masses = [self._mass(tau) for tau in (low, high)]
             most = min(max(masses), 1 - self._block.c)
-            self._made = low, high, change_knapsack(self._block, min(masses), most, self._level)
-        return self._made[2]
+
+            def apart(known: tuple[float, float]) -> float:
+                return abs(known[0] - low) + abs(known[1] - high)
+
+            like = self._made[min(self._made, key=apart)] if self._made else None
+            self._made[low, high] = change_knapsack(
+                self._block, min(masses), most, self._level, like
+            )
+        return self._made[low, high]
 
     def _tau(self, mu: Array) -> Array:
         """Where subsets of this mass change: 1/τ = e^ε - c level, or (1 + c level) / e^ε."""
@@ -134,3 +160,9 @@ class _Bounded(Changes):
         with np.errstate(divide="ignore"):
             part = factor * tau - 1 if self._is_star else max(factor / tau - 1, 0.0)
             return float(c / np.float64(part))
+
+
+def _between(ends: Array, part: Array) -> Array:
+    """Lines (2, leaves, multipliers) at both masses of leaves: (multipliers, leaves, 2)."""
+    low, high = ends.swapaxes(1, 2)[..., None]
+    return np.asarray(low + (high - low) * part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,42 @@ class Halves:
     """Ranges of τ with what columns are worth there at most, the worst first."""
 
     def __init__(
-        self, ranges: Callable[[float, float], Range], prices: Array, target: float
+        self,
+        ranges: Callable[[float, float], Range],
+        prices: Array,
+        target: float,
+        deadline: float,
     ) -> None:
         """Take what gives ranges, prices, and the worth below which no range need be halved."""
-        self._ranges, self._prices, self._target = ranges, prices, target
-        self._heap: list[tuple[float, float, float, list[float]]] = []
+        self._ranges, self._prices, self.target = ranges, prices, target
+        self._deadline, self._last = deadline, list[float]()  # multipliers of the last range
+        self._heap: list[tuple[float, float, float, list[float], list[float]]] = []
 
     @property
     def worst(self) -> float:
         """What no column is worth more than."""
         return -self._heap[0][0]
 
-    def push(self, low: float, high: float, aims: Sequence[float] = ()) -> None:
-        """Bound one more range, with multipliers that were good nearby."""
+    def push(self, low: float, high: float) -> None:
+        """Bound one more range."""
+        self._push(low, high, [np.inf] * len(self._prices), self._last)
+
+    def _push(self, low: float, high: float, known: list[float], aims: list[float]) -> None:
+        """Bound a range with what is known of a wider one: its bounds and best multipliers."""
         one = self._ranges(low, high)
         if not one.aims.size:
             one.aims = np.array(aims)
-        worth = one.bounds(self._prices, self._target)
-        if worth.max() > self._target:
-            worth = one.proven(self._prices, worth, self._target)
-        heapq.heappush(self._heap, (-float(worth.max()), low, high, one.aims.tolist()))
+        worth = one.bounds(self._prices, np.array(known), self.target, self._deadline)
+        if worth.max() > self.target:
+            worth = one.proven(self._prices, worth, self.target)
+        self._last = one.aims.tolist()
+        entry = -float(worth.max()), low, high, worth.tolist(), self._last
+        heapq.heappush(self._heap, entry)
 
     def halved(self) -> tuple[float, float, float]:
         """Halve the worst range; its ends and its middle."""
-        _, low, high, aims = heapq.heappop(self._heap)
+        _, low, high, known, aims = heapq.heappop(self._heap)
         middle = float(np.sqrt(low * high))
-        self.push(low, middle, aims)
-        self.push(middle, high, aims)
+        self._push(low, middle, known, aims)
+        self._push(middle, high, known, aims)
         return low, middle, high

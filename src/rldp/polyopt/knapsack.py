@@ -7,15 +7,16 @@ F_f lies below its chord, so the bound at μ = r covers the third pattern for an
 
 What this leaves open is one cell that is in H by halves. So subsets are kept in leaves, which hold
 some cells and lack others, and where a leaf's bound is too high it is split: at that cell, or
-between its masses. For cells with much of m all choices are parts of their own from the beginning,
-since masses differ much between them.
+between its masses. Splits are known by their path, so that a knapsack of nearly the same masses can
+begin with those of another. For cells with much of m all choices are parts of their own from the
+beginning, since masses differ much between them.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +26,19 @@ from rldp.polyopt.blocks import Block
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
+Number = TypeVar("Number", np.float64, np.intp)
 Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is open
 
 FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
 IN, OUT = np.int8(1), np.int8(-1)
 _LARGE, _MUCH = 3, 0.1  # cells whose choices are parts, and the m that they have at least
 _STEPS = 4  # of the mass of H at first
+_HALVINGS = 2  # of the way from the β of one mass to that of the other
 _COARSE = 0.25  # of the masses of a leaf: a cell that has more is decided first
 MOST_LEAVES, AT_ONCE = 200, 4  # leaves, and those that are split together
 _POINT = 1e-12  # masses that do not differ
+_ENDLESS = 1e100  # a gain for nothing, or more of it
+_HALVES = -1  # in place of a cell: split between masses
 
 
 class Leaf(NamedTuple):
@@ -44,6 +49,7 @@ class Leaf(NamedTuple):
     low: float
     high: float
     choice: Choice
+    path: tuple[int, ...] = ()  # the splits that led here, the same in another knapsack
 
 
 class Levels(NamedTuple):
@@ -62,11 +68,16 @@ class Bounds(NamedTuple):
     cell: Places  # (multipliers, leaves): in H by halves where the bound is larger, or -1
     part: Places  # of every leaf
 
-    def best(self, n_parts: int) -> tuple[Places, Places]:
-        """Every multiplier with the best leaf of every part that is not empty."""
-        own = (np.flatnonzero(self.part == part) for part in range(n_parts))
-        best = [which[self.value[:, which].argmax(axis=1)] for which in own if which.size]
-        return np.tile(np.arange(len(self.value)), len(best)), np.concatenate(best)
+    def best(self, n_parts: int, most: int = 1) -> tuple[Places, Places]:
+        """Every multiplier with the best leaves of every part that is not empty."""
+        own = [np.flatnonzero(self.part == part) for part in range(n_parts)]
+        best = [
+            which[np.argsort(-self.value[:, which], axis=1)[:, :most]]
+            for which in own
+            if which.size
+        ]
+        at = [np.repeat(np.arange(len(self.value)), which.shape[1]) for which in best]
+        return np.concatenate(at), np.concatenate([which.ravel() for which in best])
 
     def by_part(self, n_parts: int) -> Array:
         """The bound of every part, shape (parts, multipliers), and -∞ where it is empty."""
@@ -74,6 +85,48 @@ class Bounds(NamedTuple):
         for part in np.unique(self.part):
             most[part] = self.value[:, self.part == part].max(axis=1)
         return most
+
+
+class Ends(NamedTuple):
+    """What bounds are made of, at both masses of every leaf: (multipliers, leaves, 2)."""
+
+    ratio: Array  # (multipliers, leaves, 2, n_u): what a cell gains in H for its m
+    gained: Array  # by the first cells of the order, of the same shape
+    filled: Array  # m of the first cells
+    low: Array  # what all have outside
+    beta: Array  # the best β of every mass
+    order: Places
+    half: Places  # the cell in H by halves, or -1
+    knapsack: Knapsack
+
+    def less(self, offset: Array | float) -> Bounds:
+        """The bounds, less what is linear between both masses as they are.
+
+        One β is taken for both, between those that are the best for either.
+        """
+        scale = self.knapsack.scale
+
+        def both(beta: Array) -> Array:
+            return self._at(np.stack([beta, beta * scale], axis=-1)) - offset
+
+        near, far = self.beta[..., 0], self.beta[..., 1] / scale
+        at_near, at_far = both(near), both(far)
+        least = np.minimum(at_near.max(axis=-1), at_far.max(axis=-1))
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            over = both(middle)
+            least = np.minimum(least, over.max(axis=-1))
+            is_near = over[..., 1] > over[..., 0]
+            near, far = np.where(is_near, middle, near), np.where(is_near, far, middle)
+        end = (at_far[..., 1] > at_near[..., 0]).astype(np.intp)
+        return Bounds(least, self.order, _at(self.half, end), self.knapsack.part)
+
+    def _at(self, beta: Array) -> Array:
+        """The bounds at both masses with a β for each."""
+        n = (self.ratio > beta[..., None]).sum(axis=3)
+        last = np.maximum(n - 1, 0)
+        gained, filled = (np.where(n > 0, _at(x, last), 0.0) for x in (self.gained, self.filled))
+        return np.asarray(gained + self.low + beta * (self.knapsack.masses - filled))
 
 
 class Knapsack:
@@ -85,68 +138,68 @@ class Knapsack:
         leaves: Sequence[Leaf],
         levels: Callable[[Places, Array], Levels],
         r: float = 0.0,
+        like: Knapsack | None = None,
     ) -> None:
-        """Take the first leaves, T for patterns and masses, and r of the third pattern."""
-        self._block, self._levels, self._r = block, levels, r
-        self.leaves = list(leaves)
-        if leaves:
+        """Take the first leaves, T for patterns and masses, and r of the third pattern.
+
+        They are split as those of a knapsack like this one are.
+        """
+        self.block, self._levels, self._r = block, levels, r
+        self._per_m = 1 / np.where(block.m > 0, block.m, _ENDLESS**-2)
+        self._splits: dict[tuple[int, ...], int] = {}  # a cell or _HALVES, by path
+        self.leaves: list[Leaf] = []
+        left = list(leaves)
+        while left:
+            leaf = left.pop()
+            split = like._splits.get(leaf.path) if like else None
+            if split is None or (split == _HALVES and leaf.low == leaf.high):
+                self.leaves.append(leaf)
+            else:
+                left += self._children(leaf, split)
+        if self.leaves:
             self._arrange()
 
     def _arrange(self) -> None:
         leaves = self.leaves
-        self._mu = np.array([[leaf.low, leaf.high] for leaf in leaves])
-        self._part = np.array([leaf.part for leaf in leaves])
+        self.masses = np.array([[leaf.low, leaf.high] for leaf in leaves])
+        self.part = np.array([leaf.part for leaf in leaves])
         pattern = np.array([leaf.pattern for leaf in leaves])
         choice = np.array([leaf.choice for leaf in leaves])[:, None]
-        self._is_in, self._is_open = choice == IN, choice == 0
-        high, low, single = self._levels(pattern, self._mu)
+        self.is_open = choice == 0
+        self._decided = np.where(choice == IN, np.inf, -np.inf)
+        high, low, single = self._levels(pattern, self.masses)
         # under the second pattern β stands for β·high, which differs between both masses
-        self._scale = np.where(pattern == SECOND, high[:, 1] / high[:, 0], 1.0)
-        self._high, self._entropy = high[..., None], -np.multiply.outer(entr(high), self._block.p)
-        self._low = np.repeat(low[..., None], self._block.n_u, axis=2)
+        self.scale = np.where(pattern == SECOND, high[:, 1] / high[:, 0], 1.0)
+        self._high, self._entropy = high[..., None], -np.multiply.outer(entr(high), self.block.p)
+        self._low = np.repeat(low[..., None], self.block.n_u, axis=2)
         which = np.flatnonzero(pattern >= 0)
         self._low[which, :, pattern[which]] += single[which]
-        self._low_entropy = -entr(self._low) * self._block.p
+        self._low_entropy = -entr(self._low) * self.block.p
 
-    @property
-    def masses(self) -> Array:
-        """Both masses of every leaf, shape (leaves, 2)."""
-        return self._mu
+    def bounds(self, prices: Array, multipliers: Array) -> Bounds:
+        """What no subset exceeds."""
+        return self.ends(prices, multipliers).less(0.0)
 
-    def bounds(self, prices: Array, multipliers: Array, offset: Array | float = 0.0) -> Bounds:
-        """What no subset exceeds, less an offset, shape (multipliers, leaves, 2)."""
-        block, mu = self._block, self._mu
+    def ends(self, prices: Array, multipliers: Array) -> Ends:
+        """What no subset of either mass exceeds."""
+        block, mu = self.block, self.masses
         a = (prices + multipliers[:, None] * block.p)[:, None, None, :]
         F_low = self._low_entropy - a * self._low
         gain = self._entropy - a * self._high - F_low  # (multipliers, leaves, 2, n_u)
-        ratio = np.where(gain > 0, np.inf, -np.inf)
-        np.divide(gain, block.m, out=ratio, where=np.broadcast_to(block.m > 0, gain.shape))
-        ratio = np.where(self._is_open, ratio, np.where(self._is_in, np.inf, -np.inf))
-        order = np.argsort(-ratio, axis=3, kind="stable")
+        ratio = np.where(self.is_open, gain * self._per_m, self._decided)
+        order = np.argsort(-ratio, axis=3)
         filled = np.cumsum(block.m[order], axis=3)
         last = np.minimum((filled < mu[..., None] * (1 - _POINT)).sum(axis=3), block.n_u - 1)
-        cell = np.take_along_axis(order, last[..., None], 3)[..., 0]
-        beta = np.take_along_axis(ratio, cell[..., None], 3)[..., 0]
-        beta = np.where(np.isfinite(beta), beta, 0.0)
-
-        def relaxed(multiplier: Array) -> Array:
-            over = gain - multiplier[..., None] * block.m
-            over *= self._is_in | ((over > 0) & self._is_open)
-            return np.asarray(over.sum(axis=3) + low + multiplier * mu - offset)
-
-        low = F_low.sum(axis=3)
-        own = relaxed(beta)
-        swapped = beta[..., ::-1] * np.stack([1 / self._scale, self._scale], axis=1)
-        crossed = relaxed(swapped)
-        # β of the first mass at both, or β of the second
-        value = np.maximum(own, crossed[..., ::-1]).min(axis=2)
-        # the cell in H by halves at the mass where the bound is larger
-        missing = np.take_along_axis(filled, last[..., None], 3)[..., 0] - mu
+        # where the last cell is not an open one, all of those enter, or none
+        first_open = (ratio > _ENDLESS).sum(axis=3)
+        last_open = block.n_u - 1 - (ratio < -_ENDLESS).sum(axis=3)
+        beta = _at(ratio, _at(order, np.clip(last, first_open, last_open)))
+        beta = np.where(abs(beta) < _ENDLESS, beta, 0.0)
+        cell, missing = _at(order, last), _at(filled, last) - mu
         is_half = (missing > _POINT * mu) & (missing < block.m[cell] * (1 - _POINT))
-        is_half &= np.isfinite(np.take_along_axis(ratio, cell[..., None], 3)[..., 0])
-        end = own.argmax(axis=2)[..., None]
-        half = np.take_along_axis(np.where(is_half, cell, -1), end, 2)[..., 0]
-        return Bounds(value, order, half, self._part)
+        half = np.where(is_half & (abs(_at(ratio, cell)) < _ENDLESS), cell, -1)
+        gained = np.cumsum(np.take_along_axis(gain, order, 3), axis=3)
+        return Ends(ratio, gained, filled, F_low.sum(axis=3), beta, order, half, self)
 
     def split_worst(self, bounds: Bounds, leaves: Places, over: Array, least: float) -> None:
         """Split those of some leaves that are over most, shape (multipliers, leaves).
@@ -163,26 +216,38 @@ class Knapsack:
         """Split leaves at these cells, or between their masses where these say more."""
         new = [leaf for i, leaf in enumerate(self.leaves) if i not in set(which.tolist())]
         for i, cell in zip(which.tolist(), cells.tolist(), strict=True):
-            new += self._children(self.leaves[i], cell)
+            leaf = self.leaves[i]
+            width = leaf.high - leaf.low
+            if cell >= 0 and self.block.m[cell] > _COARSE * width:
+                new += self._children(leaf, cell)
+            elif width > _POINT * leaf.high:
+                new += self._children(leaf, _HALVES)
+            else:
+                new.append(leaf)
         self.leaves = new
         if new:
             self._arrange()
 
-    def _children(self, leaf: Leaf, cell: int) -> list[Leaf]:
-        width = leaf.high - leaf.low
-        if cell >= 0 and self._block.m[cell] > _COARSE * width:
-            held, lacking = leaf.choice.copy(), leaf.choice.copy()
-            held[cell], lacking[cell] = IN, OUT
-            made = [leaf._replace(choice=held), leaf._replace(choice=lacking)]
-            if leaf.pattern == ANY:
-                low = self._r - self._block.m[cell]
-                made.append(leaf._replace(pattern=cell, low=low, choice=lacking))
-        elif width > _POINT * leaf.high:
+    def _children(self, leaf: Leaf, split: int) -> list[Leaf]:
+        self._splits[leaf.path] = split
+        if split == _HALVES:
             middle = (leaf.low + leaf.high) / 2
             made = [leaf._replace(high=middle), leaf._replace(low=middle)]
         else:
-            return [leaf]
-        return [some for each in made if (some := _cut(self._block, each)) is not None]
+            held, lacking = leaf.choice.copy(), leaf.choice.copy()
+            held[split], lacking[split] = IN, OUT
+            made = [leaf._replace(choice=held), leaf._replace(choice=lacking)]
+            if leaf.pattern == ANY:
+                low = self._r - self.block.m[split]
+                made.append(leaf._replace(pattern=split, low=low, choice=lacking))
+        made = [each._replace(path=(*leaf.path, i)) for i, each in enumerate(made)]
+        return [some for each in made if (some := _cut(self.block, each)) is not None]
+
+
+def _at(values: NDArray[Number], places: Places) -> NDArray[Number]:
+    """One value each along the last axis; np.take_along_axis takes longer."""
+    first = np.arange(places.size).reshape(places.shape) * values.shape[-1]
+    return np.asarray(values.reshape(-1)[first + places])
 
 
 def _cut(block: Block, leaf: Leaf) -> Leaf | None:
@@ -197,8 +262,8 @@ def _cut(block: Block, leaf: Leaf) -> Leaf | None:
     return leaf._replace(low=min(low, high), high=high) if low <= high + _POINT else None
 
 
-def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
-    """All vertices of one box."""
+def box_knapsack(block: Block, lo: float, hi: float, like: Knapsack | None = None) -> Knapsack:
+    """All vertices of one box, in leaves like those of another."""
     full = (hi - lo) / block.c
     r = lo / full
     leaves = []
@@ -208,7 +273,7 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
         else:
             spans = [(FIRST, 0.0, r), (SECOND, r, 1.0), (ANY, r, r)]
         for pattern, low, high in spans:
-            leaf = _cut(block, Leaf(part, pattern, low, high, choice))
+            leaf = _cut(block, Leaf(part, pattern, low, high, choice, (part, pattern)))
             if leaf is not None:
                 leaves += _stepped(leaf) if f < 0 else [leaf]
 
@@ -223,11 +288,15 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
             single = np.clip((lo - mu * full) / m_f, 0, full)
         return Levels(high, low, np.where(pattern[:, None] >= 0, single, 0.0))
 
-    return Knapsack(block, leaves, levels, r)
+    return Knapsack(block, leaves, levels, r, like)
 
 
 def change_knapsack(
-    block: Block, low: float, high: float, level: Callable[[Array], Array]
+    block: Block,
+    low: float,
+    high: float,
+    level: Callable[[Array], Array],
+    like: Knapsack | None = None,
 ) -> Knapsack:
     """Subsets at their change of pattern: T = level on H and 0 elsewhere.
 
@@ -240,21 +309,24 @@ def change_knapsack(
             own = choice.copy()
             if f >= 0:
                 own[f] = holds
-            leaf = _cut(block, Leaf(part, SECOND, low, high, own))
+            leaf = _cut(block, Leaf(part, SECOND, low, high, own, (part, int(holds))))
             if leaf is not None:
                 leaves += _stepped(leaf)
 
     def levels(_: Places, mu: Array) -> Levels:
         return Levels(level(mu), np.zeros_like(mu), np.zeros_like(mu))
 
-    return Knapsack(block, leaves, levels)
+    return Knapsack(block, leaves, levels, like=like)
 
 
 def _stepped(leaf: Leaf) -> list[Leaf]:
     if leaf.low == leaf.high:
         return [leaf]
     ends = np.linspace(leaf.low, leaf.high, _STEPS + 1).tolist()
-    return [leaf._replace(low=a, high=b) for a, b in itertools.pairwise(ends)]
+    return [
+        leaf._replace(low=low, high=high, path=(*leaf.path, i))
+        for i, (low, high) in enumerate(itertools.pairwise(ends))
+    ]
 
 
 def large_cells(block: Block) -> Places:

@@ -9,36 +9,51 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.box import Box, Guest, Tops, most_worth
-from rldp.polyopt.knapsack import AT_ONCE, IN, MOST_LEAVES, OUT, Bounds, Places, box_knapsack, parts
+from rldp.polyopt.box import Box, Flags, Guest, Tops, most_worth
+from rldp.polyopt.knapsack import (
+    AT_ONCE,
+    IN,
+    MOST_LEAVES,
+    OUT,
+    Bounds,
+    Knapsack,
+    Places,
+    box_knapsack,
+    parts,
+)
 
 Array = NDArray[np.float64]
 
 _TOUCHING = 3e-4  # nats by which a bound may be off
+_CLOSEST = 4  # multipliers next to the best of a leaf
+_TRIED = 1  # leaves of a part in which vertices are looked for
 _AFRESH = 6  # looks after which a knapsack is as good as before
 
 
 class KnapsackBox(Box):
     """Bounds that are closer at every look."""
 
-    def __init__(self, block: Block, lo: float, hi: float) -> None:
-        """Take the block and the bounds of its box."""
+    def __init__(self, block: Block, lo: float, hi: float, like: KnapsackBox | None = None) -> None:
+        """Take the block, the bounds of its box, and a box like it of which something is known."""
         self._block, self._lo, self._hi = block, lo, hi
-        self._knapsack, self._n_parts = box_knapsack(block, lo, hi), len(parts(block))
+        self._knapsack: Knapsack = box_knapsack(block, lo, hi, like._knapsack if like else None)
+        self._n_parts = len(parts(block))
 
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         """The bounds of every part, and vertices near them."""
         bounds = self._knapsack.bounds(prices, multipliers)
-        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts))
+        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts, _TRIED))
         return Tops(bounds.by_part(self._n_parts), T)
 
-    def offers(self, prices: Array, multipliers: Array) -> Array:
-        """The bounds of every part, which are closer the next time."""
+    def offers(self, prices: Array, multipliers: Array, is_near: Flags) -> Array:
+        """The bounds of every part, which are closer the next time at multipliers that are near."""
         bounds = self._knapsack.bounds(prices, multipliers)
         at, best = bounds.best(self._n_parts)
+        at, best = at[is_near[at]], best[is_near[at]]
         kept = np.full((self._n_parts, multipliers.size), -np.inf)
         kept[bounds.part[best], at] = self._near(bounds, prices, multipliers, at, best)[1]
-        self._closer(bounds, np.arange(bounds.part.size), kept[bounds.part].T, prices, multipliers)
+        over = np.where(is_near[:, None], bounds.value - kept[bounds.part].T, -np.inf)
+        self._closer(bounds, np.arange(bounds.part.size), over, prices, multipliers)
         return bounds.by_part(self._n_parts)
 
     def guest(self, prices: Array, multipliers: Array, others: Array, most: int) -> Guest:
@@ -46,14 +61,16 @@ class KnapsackBox(Box):
         bounds = self._knapsack.bounds(prices, multipliers)
         worth, at = most_worth(multipliers, bounds.value.T, others)
         order = np.argsort(-worth)[: max(most, AT_ONCE)]
-        nearest = abs(multipliers - at[order, None]).argmin(axis=1)
-        T, _ = self._near(bounds, prices, multipliers, nearest[:most], order[:most])
-        # a bound that is loose at some multipliers makes others look best
-        some, n = order[:AT_ONCE], multipliers.size
-        at_all, each = np.repeat(np.arange(n), some.size), np.tile(some, n)
-        _, kept = self._near(bounds, prices, multipliers, at_all, each)
-        self._closer(bounds, some, kept.reshape(n, some.size), prices, multipliers)
-        return Guest(float(worth[order[0]]), float(at[order[0]]), np.unique(T, axis=0))
+        nearest = abs(multipliers - at[order, None]).argsort(axis=1)[:, :_CLOSEST]
+        T, _ = self._near(bounds, prices, multipliers, nearest[:most, 0], order[:most])
+        # a bound that is loose nearby makes its own multiplier look best
+        here, i = nearest[:AT_ONCE].ravel(), np.arange(min(AT_ONCE, order.size))
+        some, i = order[:AT_ONCE], np.repeat(i, nearest.shape[1])
+        _, kept = self._near(bounds, prices, multipliers, here, some[i])
+        over = np.full((multipliers.size, some.size), -np.inf)
+        over[here, i] = bounds.value[here, some[i]] - kept
+        self._closer(bounds, some, over, prices, multipliers)
+        return Guest(float(worth[order[0]]), float(at[order[0]]), T)
 
     def variants(self, prices: Array, multiplier: float) -> Array:
         """For each cell the best vertices in the order of the best leaf with it first, or last."""
@@ -70,20 +87,18 @@ class KnapsackBox(Box):
         own = np.where(np.repeat(np.arange(n_u), 2) == f, -1, max(f, -1))
         one = np.ones(len(moved), np.intp)
         # the first subset has no cell and the last one all of them
-        T, _ = self._rounded(np.array(moved), a, own, one, n_u - one)
-        return np.unique(T, axis=0)
+        return self._rounded(np.array(moved), a, own, one, n_u - one)[0]
 
     def _closer(
-        self, bounds: Bounds, leaves: Places, kept: Array, prices: Array, multipliers: Array
+        self, bounds: Bounds, leaves: Places, over: Array, prices: Array, multipliers: Array
     ) -> None:
         """Split the leaves that promise most beyond what is kept, (multipliers, leaves)."""
-        over = bounds.value[:, leaves] - kept
         if len(self._knapsack.leaves) <= MOST_LEAVES:
             self._knapsack.split_worst(bounds, leaves, over, _TOUCHING)
         elif over.max() > _TOUCHING:
             self._knapsack = box_knapsack(self._block, self._lo, self._hi)
             for _ in range(_AFRESH):
-                self.offers(prices, multipliers)
+                self.offers(prices, multipliers, np.asarray(np.isfinite(over).any(axis=1)))
 
     def _near(
         self, bounds: Bounds, prices: Array, multipliers: Array, at: Places, leaves: Places

@@ -8,14 +8,14 @@ than the bound is off.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rldp.optimise.master import Optimum
 from rldp.polyopt.blocks import Block
-from rldp.polyopt.centre import Centre
+from rldp.polyopt.centre import Centre, worths
 from rldp.polyopt.columns import Master, Progress
 from rldp.polyopt.mixture import Mixed, Mixture, joined
 from rldp.polyopt.nodes import Nodes
@@ -30,7 +30,7 @@ SLOW = 0.01  # of the gap: a round that wins less is no progress
 _ENOUGH, _PART = 0.01, 0.25  # relative to what is kept, and to the gap for all τ's: near enough
 _STALE = 8  # rounds without progress before mixing is given up
 _JOINED = 5  # rounds after which mixtures are joined to see what they are worth
-_FAR = 2  # rounds of which one is at the prices of the programme itself
+_FAR = 3  # rounds of which one is at the prices of the programme itself
 _LOST = 3.0  # times what joining loses: a gap at which the group with τ = 1 is parted
 _HELD = 0.25  # a relative gap below which prices may be negative
 _AT_ONCE = 3  # τ's from which columns are taken in one round
@@ -78,7 +78,9 @@ class Mixing:
                 is_near = gap < max(CLOSE * mixed.value, enough)
                 if is_near or step % _JOINED == 0:
                     optimum = self._joined(mixed)
-                    is_mixed_up = gap < _LOST * (mixed.value - optimum.value)
+                    # what bounds on prices hold back says nothing of what joining costs
+                    is_held = bool(mixed.held.any())
+                    is_mixed_up = not is_held and gap < _LOST * (mixed.value - optimum.value)
                     may_part = self._is_together or (is_near and self._least > _LEAST)
                     is_parting = is_mixed_up and may_part
                     if is_parting or self.mixture.is_full:
@@ -110,7 +112,7 @@ class Mixing:
         prices = mixed.prices if is_far else centre.towards(mixed.prices)
         first, *rest = self._nodes.points
         seen, n_found, new, best = first.look(prices), 0, 0, []
-        worth = float(first.worth.max())
+        reached = worth = float(first.worth.max())
         if self._is_together:
             for s, pair in enumerate(zip(seen.others, seen.variants, strict=True)):
                 new += self.mixture.add_vertices(_TOGETHER, s, np.concatenate(pair))
@@ -118,23 +120,37 @@ class Mixing:
             columns = products(seen, prices, self._p_su, _WORTH_IT, many=True)
             new += self._entered((1.0, _NOBODY), columns, seen, is_settled=worth < mixed.value)
             best += list(columns[:1])
+            reached = self._reached(best, prices)
         for node in sorted(rest, key=lambda node: -float(node.worth.max())):
             # once these prices cannot give a better bound, one more τ with columns is enough
-            is_over = prices.sum() + worth >= centre.bound
+            is_over = prices.sum() + reached >= centre.bound
             seen = node.look(prices, is_brief=n_found == _AT_ONCE)
             found = by_star(seen, prices, self._p_su, _WORTH_IT)
-            own = float(node.worth.max())
-            worth, n_found = max(worth, own), n_found + bool(found)
+            own, n_found = float(node.worth.max()), n_found + bool(found)
             for star, columns in found.items():
                 new += self._entered((node.low, star), columns, seen, is_settled=own < mixed.value)
                 best += list(columns[:1])
+            reached = max(reached, self._reached(best, prices))
             if is_over and found:
                 break
         else:
-            centre.move(prices, worth)
+            self._bound(prices, max(reached, 0.0))
         if not is_far:
             centre.lengthen(np.array(best), prices, mixed.prices)
         return new
+
+    def _reached(self, columns: Sequence[Array], prices: Array) -> float:
+        """What the best of these columns is worth."""
+        return float(worths(np.array(columns), prices, self._p_su).max()) if columns else -np.inf
+
+    def _bound(self, prices: Array, reached: float) -> None:
+        """Make the bound of these prices close where it is above what columns reach."""
+        centre = self._centre
+        for node in sorted(self._nodes.points, key=lambda node: -float(node.worth.max())):
+            node.worth = node.bounds(prices, node.worth, reached)
+            if prices.sum() + node.worth.max() >= centre.bound:
+                break
+        centre.move(prices, max(float(node.worth.max()) for node in self._nodes.points))
 
     def _entered(self, key: Key, columns: Array, seen: Look, *, is_settled: bool) -> int:
         """Add columns of one τ and s* to groups of similar masses, the best one with variants."""

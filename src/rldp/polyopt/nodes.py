@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.ranges import Range
+from rldp.polyopt.stock import Stock
 
 Array = NDArray[np.float64]
 
-_FIRST = (0.0, 0.06, 0.2, 0.4, 0.6, 0.8, 1.0)  # log τ / ε from which columns are taken at first
-_CUTS = (0.03, 0.13)  # between which bounds are made as well: they are harder to make there
+# log τ / ε from which columns are taken at first
+_FIRST = (0.0, 0.06, 0.13, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+_CUTS = (0.03, 0.1)  # between which bounds are made as well: they are harder to make there
 _MOST = 0.5  # of the records of an S value
 _APART = 0.05  # τ's that differ by less hardly differ in their columns
 
@@ -31,6 +33,7 @@ class Nodes:
         turns = _turns(blocks, factor) if distinct else np.zeros(0)
         self._taus = np.unique(np.append(factor ** np.array(first), turns)).tolist()
         self._cuts = set((factor ** np.array(_CUTS)).tolist() if self.bends else ())
+        self._stock = Stock(blocks, factor)
         self._ranges: dict[tuple[float, float], Range] = {}
 
     @property
@@ -41,7 +44,7 @@ class Nodes:
     def range(self, low: float, high: float) -> Range:
         """The columns between two τ's, with all that was learnt of them before."""
         if (low, high) not in self._ranges:
-            self._ranges[low, high] = Range(self.blocks, self.factor, low, high)
+            self._ranges[low, high] = Range(self._stock, low, high)
         return self._ranges[low, high]
 
     @property

@@ -3,13 +3,14 @@
 Every column is divided by its τ here: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. Between two
 τ's the others lie below a chord (`changes`). For s* there are three bounds: its box is contained in
 [1/high, e^ε], where each of its vertices has a multiplier of its own, or those of the widest block
-have, or s* lies below a chord too, with one multiplier for all. Where masses differ so much that
-multipliers are loose, vertices that no multiplier rules out are few, and branch and bound finds the
-best of their products.
+have, or s* lies below a chord too, with one multiplier for each of its parts. Where masses differ
+so much that multipliers are loose, vertices that no multiplier rules out are few, and branch and
+bound finds the best of their products.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,20 +19,20 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from rldp.optimise.products import Branches, Lists, best_products
-from rldp.polyopt.blocks import Block
 from rldp.polyopt.box import Guest, Survivors, Tops, least_worth
-from rldp.polyopt.boxes import box
-from rldp.polyopt.changes import Span, changes
+from rldp.polyopt.changes import Span
+from rldp.polyopt.stock import Stock
 
 Array = NDArray[np.float64]
 
-_FAR, _NEAR = 5, 3  # multipliers: all over their range, and where the best ones were
+_FAR = 5  # multipliers all over their range
+_AROUND = np.array([-0.1, -0.02, 0.0, 0.02, 0.1])  # and around the best so far
+_NEAR = 0.05  # from the best: where bounds shall be close
 _FEW = 4  # multipliers for a first bound
 _AIMS = 2  # s* of which the best multipliers are looked at closely
 _LOOKS, _VAIN = 25, 3  # at a range that is looked at once, each closer, and those that say no more
 _BEYOND = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 12.0])  # far beyond: prices may still be far off
-_SLIGHT = 1e-4  # nats
-_WIDE, _NARROW = 0.4, 0.02
+_GAINED = 0.8  # of what is left to win: if more is left after a look, it said nothing
 _MOST_SURVIVORS = 3000  # vertices of one block among which products are searched
 _MOST_TOGETHER = 500  # choices of one part from every block
 _GUESTS = 8  # vertices of s* that come near its bound
@@ -59,27 +60,26 @@ class Settled(NamedTuple):
 class Range:
     """Columns with low ≤ τ ≤ high; where both are 1 there is no s*."""
 
-    def __init__(self, blocks: Sequence[Block], factor: float, low: float, high: float) -> None:
-        """Take the blocks, e^ε, and the two τ's."""
-        self._blocks, self._factor, self.low, self.high = blocks, factor, low, high
+    def __init__(self, stock: Stock, low: float, high: float) -> None:
+        """Take the boxes and changes of all blocks, and the two τ's."""
+        self._stock, self.low, self.high = stock, low, high
+        blocks = stock.blocks
+        every = range(len(blocks))
         self._ends = [
-            [box(block, 1.0, factor / tau) for block in blocks] for tau in sorted({low, high})
+            [stock.box(s, tau, is_star=False) for s in every] for tau in sorted({low, high})
         ]
-        self._stars = [box(block, 1 / high, factor) for block in blocks] if high > 1 else []
-        self._changes = {
-            is_star: [changes(block, factor, is_star=is_star) for block in blocks]
-            for is_star in ((False, True) if low < high else ())
-        }
+        self._stars = [stock.box(s, high, is_star=True) for s in every] if high > 1 else []
         self._p_su = np.array([block.p for block in blocks])
         largest = float(self._p_su.sum(axis=1).max()) if self._stars else 0.0
         self._widest = int(np.argmax(self._p_su.sum(axis=1)))
         self._least = 1 + np.log(1 - largest * (1 - 1 / high) + 1e-3)
-        self._most = 1 + np.log(factor)
-        self.aims, self._width = np.zeros(0), _WIDE
+        self._most = 1 + np.log(stock.factor)
+        self.aims = np.zeros(0)
         self._aims = np.full(len(self._stars) or 1, self._most)  # of every s*
         self.worth = np.full(len(blocks) if self._stars else 1, np.inf)  # at the last look
         # of the last look: multipliers, what the others offer at the lower τ, and at both
         self._at, self._tops, self._shares = np.zeros(0), np.zeros((0, 0)), [np.zeros((0, 0, 0))]
+        self._is_near, self._seen = np.zeros(0, bool), np.zeros((0, 0))
 
     def look(self, prices: Array, *, is_brief: bool = False) -> Look:
         """Bound what columns are worth, and meet the vertices that come near the bounds.
@@ -107,7 +107,7 @@ class Range:
         return Look(self.worth, others, stars, self.variants(prices))
 
     def _grid(self) -> Array:
-        near = np.add.outer(self.aims, self._width * np.linspace(-0.5, 0.5, _NEAR)).ravel()
+        near = np.add.outer(self.aims, _AROUND).ravel()
         far = np.linspace(self._least, self._most, _FAR)
         is_within = self.aims.size and self.aims.max() < self._most
         beyond = self._most + (_BEYOND[:1] if is_within else _BEYOND)
@@ -115,39 +115,53 @@ class Range:
 
     def _guests(self, prices: Array, met: list[Tops] | None = None) -> list[Guest]:
         """One vertex exactly, that of s* if there is any, and the others through multipliers."""
-        at = self._grid()
-        offers = [
-            [one.offers(row, at) for one, row in zip(end, prices, strict=True)]
-            for end in (self._ends if met is None else self._ends[1:])
-        ]
-        if met is not None:
-            met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
-            offers = [[top.bound for top in met], *offers]
-        self._at, self._tops = at, np.array([own.max(axis=0) for own in offers[0]])
-        self._shares = self._chords(prices, at, offers, is_star=False)
-        boxes = self._stars or [self._ends[0][self._widest]]
-        rows = list(range(len(prices))) if self._stars else [self._widest]
+        self._offered(prices, met)
+        at = self._at
         most = 0 if met is None else _GUESTS
-
-        def guest(i: int, which: NDArray[np.intp]) -> Guest:
-            s = rows[i]
-            beside = self._beside(s).max(axis=0)[:, which]
-            return boxes[i].guest(prices[s], at[which], beside, most)
-
         # a few multipliers will do for those that are worth less than others
         guests = [
-            guest(i, np.sort(abs(at - aim).argsort()[:_FEW])) for i, aim in enumerate(self._aims)
+            self._guest(prices, i, most, np.sort(abs(at - aim).argsort()[:_FEW]))
+            for i, aim in enumerate(self._aims)
         ]
         is_full = np.zeros(len(guests), bool)
         while not is_full[i := int(np.argmax([one.worth for one in guests]))]:
-            one, other = guest(i, np.arange(at.size)), self._other_guest(prices, i)
+            one, other = self._guest(prices, i, most), self._other_guest(prices, i)
             if other is not None and other.worth < one.worth:
                 one = Guest(other.worth, other.multiplier, one.T)
             guests[i], is_full[i] = one, True
         self._aims = np.array([one.multiplier for one in guests])
         worst = sorted(guests, key=lambda one: -one.worth)[:_AIMS]
-        self._aim(np.array([one.multiplier for one in worst]))
+        self.aims = np.array([one.multiplier for one in worst])
         return guests
+
+    def _guest(
+        self, prices: Array, star: int, most: int, which: NDArray[np.intp] | None = None
+    ) -> Guest:
+        """The vertices of s*, at some multipliers or all."""
+        s = star if self._stars else self._widest
+        one = self._stars[star] if self._stars else self._ends[0][s]
+        which = np.arange(self._at.size) if which is None else which
+        beside = self._beside(s).max(axis=0)[:, which]
+        return one.guest(prices[s], self._at[which], beside, most)
+
+    def _offered(self, prices: Array, met: list[Tops] | None = None) -> None:
+        """What every block offers to others."""
+        self._seen = prices
+        self._at = at = self._grid()
+        apart = abs(at[:, None] - self.aims).min(axis=1, initial=np.inf)
+        self._is_near = apart <= (_NEAR if self.aims.size else np.inf)
+        offers = [
+            [one.offers(row, at, self._is_near) for one, row in zip(end, prices, strict=True)]
+            for end in (self._ends if met is None else self._ends[1:])
+        ]
+        if met is not None:
+            met += [one.tops(row, at) for one, row in zip(self._ends[0], prices, strict=True)]
+            offers = [[top.bound for top in met], *offers]
+        self._tops = np.array([own.max(axis=0) for own in offers[0]])
+        self._shares = [
+            self._line(s, row, own, is_star=False)
+            for s, (row, *own) in enumerate(zip(prices, *offers, strict=True))
+        ]
 
     def _other_guest(self, prices: Array, star: int) -> Guest | None:
         """The vertices of the widest block in place of those of s*: better near τ = 1.
@@ -158,7 +172,7 @@ class Range:
         if self.low == self.high or star == widest:
             return None
         rest = self._beside(star, widest).max(axis=0)
-        own = self._stars[star].offers(prices[star], at)
+        own = self._stars[star].offers(prices[star], at, self._is_near)
         beside = (rest[:, None] + own[np.isfinite(own[:, 0])]).reshape(-1, at.size)
         return self._ends[0][widest].guest(prices[widest], at, beside, 0)
 
@@ -169,23 +183,13 @@ class Range:
             one.variants(row, multiplier) for one, row in zip(self._ends[0], prices, strict=True)
         ]
 
-    def _chords(
-        self, prices: Array, at: Array, offers: Sequence[Sequence[Array]], *, is_star: bool
-    ) -> list[Array]:
-        """What the parts of every block offer at both τ's, raised by the excess in between."""
+    def _line(self, s: int, prices: Array, offers: Sequence[Array], *, is_star: bool) -> Array:
+        """What the parts of a block offer at both τ's, above all that they offer in between."""
         if self.low == self.high:
-            return [own[None, np.isfinite(own[:, 0])] for own in offers[0]]
-        chords = []
-        for change, row, *own in zip(self._changes[is_star], prices, *offers, strict=True):
-            ends = np.stack(np.broadcast_arrays(*own))
-            is_empty = np.isneginf(ends)
-            # a part that is empty at one τ has no vertex there which could lie above the chord
-            low, high = np.where(is_empty, ends.max(axis=1, keepdims=True), ends)
-            span = Span(self.low, self.high, low, high)
-            excess = change.excess(row, at, span)
-            some = ~(is_empty.all(axis=0) & np.isneginf(excess))[:, 0]
-            chords.append((np.stack([low, high]) + np.maximum(excess, 0.0))[:, some])
-        return chords
+            return offers[0][None, np.isfinite(offers[0][:, 0])]
+        span = Span(self.low, self.high, np.stack(np.broadcast_arrays(*offers)))
+        lines = self._stock.changes(s, is_star).lines(prices, self._at, self._is_near, span)
+        return lines[:, np.isfinite(lines[0, :, 0])]
 
     def _beside(self, *left_out: int) -> Array:
         """What all but some offer at both τ's, for every choice of one part from each."""
@@ -198,51 +202,57 @@ class Range:
                 sums = (sums[:, :, None] + own[:, None]).reshape(len(sums), -1, self._at.size)
         return sums
 
-    def _aim(self, best: Array) -> None:
-        """Look more closely, the next time, where the best multipliers were."""
-        is_near = self.aims.size and abs(best[0] - self.aims).min() < self._width / 2
-        self._width = max(self._width / 3, _NARROW) if is_near else _WIDE
-        self.aims = best
-
-    def bounds(self, prices: Array, target: float) -> Array:
-        """Bounds for every s*, from several looks, each closer, until they are below the target."""
-        worth, vain = np.full(len(self._stars) or 1, np.inf), 0
+    def bounds(self, prices: Array, known: Array, target: float, deadline: float = np.inf) -> Array:
+        """These bounds of every s*, lowered by looks, each closer, until they meet the target."""
+        found, vain = np.full_like(known, np.inf), 0
         for _ in range(_LOOKS):
-            before = worth.max()
-            guests = self._guests(prices)
-            worth = np.minimum(worth, [guest.worth for guest in guests])
-            if worth.max() <= target:
-                return np.asarray(worth)
-            vain = vain + 1 if worth.max() > before - _SLIGHT else 0
-            if vain == _VAIN:
+            some = np.flatnonzero(np.minimum(found, known) > target)
+            if not some.size or vain == _VAIN or time.monotonic() > deadline:
                 break
-        return np.minimum(worth, self._chord(prices)) if self.low < self.high else worth
+            before = found[some].max()
+            found[some] = np.minimum(found[some], self._closer(prices, some))
+            is_slow = found[some].max() - target > _GAINED * (before - target)
+            vain = vain + 1 if is_slow else 0
+        return np.minimum(found, known)
 
-    def _chord(self, prices: Array) -> Array:
-        """The bound of every s* with one multiplier for all, at those of the last look."""
-        at = self._at
-        offers = [
-            [
-                box(block, 1 / tau, self._factor).offers(row, at)
-                for block, row in zip(self._blocks, prices, strict=True)
+    def _closer(self, prices: Array, stars: NDArray[np.intp]) -> Array:
+        """The bounds of some s*, the best of all three."""
+        self._offered(prices)
+        found = []
+        for s in stars.tolist():
+            three = [
+                self._guest(prices, s, 0),
+                self._other_guest(prices, s),
+                self._chord(prices, s),
             ]
-            for tau in (self.low, self.high)
-        ]
-        worth = []
-        for s, own in enumerate(self._chords(prices, at, offers, is_star=True)):
-            sums = (self._beside(s)[:, :, None] + own[:, None]).max(axis=0)
-            worth.append(least_worth(at, sums)[0].max())
-        return np.array(worth)
+            found.append(min((one for one in three if one), key=lambda one: one.worth))
+        worst = sorted(found, key=lambda one: -one.worth)[:_AIMS]
+        self.aims = np.array([one.multiplier for one in worst])
+        return np.array([one.worth for one in found])
+
+    def _chord(self, prices: Array, star: int) -> Guest | None:
+        """All of s* with one multiplier for each of its parts."""
+        if self.low == self.high:
+            return None
+        ends = [self._stock.box(star, tau, is_star=True) for tau in (self.low, self.high)]
+        offers = [one.offers(prices[star], self._at, self._is_near) for one in ends]
+        own = self._line(star, prices[star], offers, is_star=True)
+        sums = (self._beside(star)[:, :, None] + own[:, None]).max(axis=0)
+        worth, at = (x.ravel() for x in least_worth(self._at, sums))
+        worst = int(worth.argmax())
+        return Guest(float(worth[worst]), float(at[worst]), np.zeros((0, prices.shape[1])))
 
     def settled(self, prices: Array, star: int, target: float) -> Settled | None:
         """Search the products of what the last look at these prices left over, or give up.
 
         The others have the widest of their boxes, that of the lower τ.
         """
+        if not np.array_equal(prices, self._seen):
+            self._offered(prices)
         at, boxes, tops = self._at, list(self._ends[0]), self._tops.copy()
         if self._stars:
             boxes[star] = self._stars[star]
-            tops[star] = boxes[star].offers(prices[star], at).max(axis=0)
+            tops[star] = boxes[star].offers(prices[star], at, self._is_near).max(axis=0)
         rest = tops.sum(axis=0) - tops
         left: list[Survivors] = []
         for one, row, beside in zip(boxes, prices, rest, strict=True):

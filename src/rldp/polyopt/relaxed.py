@@ -33,8 +33,10 @@ from rldp.polyopt.ranges import Look, products
 from rldp.polyopt.twins import Twins
 
 Array = NDArray[np.float64]
+Found = list[tuple[float, Array]]  # τ's and their columns
 
-_BEGIN, _MIX, _IMPROVE, _AGAIN = 0.05, 0.5, 0.15, 0.85  # of the time that is left
+_BEGIN, _LEAST, _MIX, _IMPROVE, _AGAIN = 0.05, 0.2, 0.45, 0.1, 0.85  # of the time that is left
+_SPARE = 1.3  # times as long as the last proof took, for the next one
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _PROOF = 0.35  # of the gap for some τ's, by which that for all may be larger
@@ -88,13 +90,16 @@ class Relaxed:
     def _go_on(self, master: Master, deadline: float, progress: Progress) -> None:
         """Mix, improve and prove until the gap is closed, time is over, or nothing is won."""
         mixing = Mixing(self._p_su, self._nodes, self.centre, self._twins, master)
-        value, is_going = master.solved().value, True
+        value, proof, is_going = master.solved().value, 0.0, True
         while is_going:
             before, last = self._certified - value, _share(_AGAIN, deadline)
-            mixing.go_on(self._certified, _share(_MIX, deadline), progress)
+            until = min(_share(_MIX, deadline), deadline - _SPARE * proof)
+            mixing.go_on(self._certified, max(until, _share(_LEAST, deadline)), progress)
             seen = [Look(np.zeros(0), T, [], []) for T in mixing.pool.values() if all(map(len, T))]
             value = self._improved(master, seen, _share(_IMPROVE, deadline), progress)
+            start = time.monotonic()
             found = self._certify(value, last, deadline)
+            proof = time.monotonic() - start
             progress(value, self._certified)
             for tau, columns in found:
                 self._nodes.add(tau)
@@ -166,7 +171,7 @@ class Relaxed:
         self.centre.move(prices, worst)
         return np.zeros((0, *prices.shape))
 
-    def _certify(self, value: float, last: float, deadline: float) -> list[tuple[float, Array]]:
+    def _certify(self, value: float, last: float, deadline: float) -> Found:
         """Make the bound hold for every τ, or find τ's with columns that are worth having.
 
         After the last time these are of no use any more.
@@ -176,18 +181,21 @@ class Relaxed:
             self._certified = min(self._certified, bound)
             return []
         target = max(CLOSE * value, _PROOF * (bound - value))
-        halves = Halves(nodes.range, prices, target)
+        halves = Halves(nodes.range, prices, target, deadline)
         for low, high in nodes.between:
             halves.push(low, high)
-        found: list[tuple[float, Array]] = []
-        while halves.worst > target and (now := time.monotonic()) < deadline:
-            if len(found) >= _AT_ONCE and now < last:
+        found: Found = []
+        while (now := time.monotonic()) < deadline:
+            is_last = now >= last
+            if is_last:
+                halves.target = CLOSE * value  # nothing else is left to do
+            if halves.worst <= halves.target or (len(found) >= _AT_ONCE and not is_last):
                 break
             low, middle, high = halves.halved()
             nodes.cut(middle)
             if high < low * (1 + _FINEST):
                 break
-            if now < last:
+            if not is_last:
                 seen = nodes.range(middle, middle).look(prices)
                 columns = products(seen, prices, self._p_su, target)
                 if len(columns):
