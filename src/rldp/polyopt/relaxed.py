@@ -35,8 +35,8 @@ from rldp.polyopt.twins import Twins
 Array = NDArray[np.float64]
 Found = list[tuple[float, Array]]  # τ's and their columns
 
-_BEGIN, _LEAST, _MIX, _IMPROVE, _AGAIN = 0.05, 0.2, 0.45, 0.1, 0.85  # of the time that is left
-_SPARE = 1.3  # times as long as the last proof took, for the next one
+_BEGIN, _LEAST, _MIX, _IMPROVE, _AGAIN = 0.05, 0.2, 0.55, 0.1, 0.85  # of the time that is left
+_SPARE = 1.5  # times as long as the last proof took, for the next one
 _FINEST = 1e-3  # a range of τ that is not halved any more
 _AT_ONCE = 3  # τ's that join the others together
 _PROOF = 0.35  # of the gap for some τ's, by which that for all may be larger
@@ -174,8 +174,9 @@ class Relaxed:
     def _certify(self, value: float, last: float, deadline: float) -> Found:
         """Make the bound hold for every τ, or find τ's with columns that are worth having.
 
-        After the last time these are of no use any more.
+        After the last time, or where none is left for another proof, these are of no use any more.
         """
+        start = time.monotonic()
         nodes, prices, bound = self._nodes, self.centre.prices, self.centre.bound
         if not nodes.bends or not np.isfinite(bound):
             self._certified = min(self._certified, bound)
@@ -186,7 +187,7 @@ class Relaxed:
             halves.push(low, high)
         found: Found = []
         while (now := time.monotonic()) < deadline:
-            is_last = now >= last
+            is_last = now >= last or deadline - now < _SPARE * (now - start)
             if is_last:
                 halves.target = CLOSE * value  # nothing else is left to do
             if halves.worst <= halves.target or (len(found) >= _AT_ONCE and not is_last):
