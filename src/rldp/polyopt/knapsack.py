@@ -68,16 +68,11 @@ class Bounds(NamedTuple):
     cell: Places  # (multipliers, leaves): in H by halves where the bound is larger, or -1
     part: Places  # of every leaf
 
-    def best(self, n_parts: int, most: int = 1) -> tuple[Places, Places]:
-        """Every multiplier with the best leaves of every part that is not empty."""
-        own = [np.flatnonzero(self.part == part) for part in range(n_parts)]
-        best = [
-            which[np.argsort(-self.value[:, which], axis=1)[:, :most]]
-            for which in own
-            if which.size
-        ]
-        at = [np.repeat(np.arange(len(self.value)), which.shape[1]) for which in best]
-        return np.concatenate(at), np.concatenate([which.ravel() for which in best])
+    def best(self, n_parts: int) -> tuple[Places, Places]:
+        """Every multiplier with the best leaf of every part that is not empty."""
+        own = (np.flatnonzero(self.part == part) for part in range(n_parts))
+        best = [which[self.value[:, which].argmax(axis=1)] for which in own if which.size]
+        return np.tile(np.arange(len(self.value)), len(best)), np.concatenate(best)
 
     def by_part(self, n_parts: int) -> Array:
         """The bound of every part, shape (parts, multipliers), and -∞ where it is empty."""

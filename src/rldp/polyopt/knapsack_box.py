@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 
 _TOUCHING = 3e-4  # nats by which a bound may be off
 _CLOSEST = 4  # multipliers next to the best of a leaf
-_TRIED = 1  # leaves of a part in which vertices are looked for
 _AFRESH = 6  # looks after which a knapsack is as good as before
 
 
@@ -42,7 +41,7 @@ class KnapsackBox(Box):
     def tops(self, prices: Array, multipliers: Array) -> Tops:
         """The bounds of every part, and vertices near them."""
         bounds = self._knapsack.bounds(prices, multipliers)
-        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts, _TRIED))
+        T, _ = self._near(bounds, prices, multipliers, *bounds.best(self._n_parts))
         return Tops(bounds.by_part(self._n_parts), T)
 
     def offers(self, prices: Array, multipliers: Array, is_near: Flags) -> Array:
