@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -43,7 +44,7 @@ class Halves:
         if not one.aims.size:
             one.aims = np.array(aims)
         worth = one.bounds(self._prices, np.array(known), self.target, self._deadline)
-        if worth.max() > self.target:
+        if worth.max() > self.target and time.monotonic() < self._deadline:
             worth = one.proven(self._prices, worth, self.target)
         self._last = one.aims.tolist()
         entry = -float(worth.max()), low, high, worth.tolist(), self._last
