@@ -1,9 +1,9 @@
 """The mixture of all protocols: never below any of them, and never above the ceiling."""
 
 import pytest
-from tests import strategies as some
 
 import rldp
+import strategies as some
 from rldp import ChiSquareSet, design
 
 PURE = ["grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "ceiling"]

@@ -15,7 +15,6 @@ from rldp import (
     ChiSquareSet,
     DataError,
     DenseChannel,
-    KnownDistribution,
     ParameterError,
     Table,
     compare,
@@ -25,8 +24,7 @@ from rldp import (
 from rldp.protocols.catalogue import FAMILIES as NAMES
 from rldp.protocols.catalogue import LARGEST_EPSILON
 
-SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
-COMBINATIONS = list(itertools.product(SETS, ("sharp", "paper")))
+COMBINATIONS = list(itertools.product(some.SETS, ("sharp", "paper")))
 LEVELS = (1e-3, 0.1, 1.0, 8.0, 20.0)
 
 AWKWARD = {
@@ -176,7 +174,7 @@ def test_best_is_the_best_and_below_the_ceiling():
 # --- refusals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("kind", some.SETS)
 def test_one_sensitive_value_needs_no_protection(kind):
     with pytest.raises(DataError, match="nothing to protect"):
         kind(Table([[5, 3]]))

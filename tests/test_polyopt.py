@@ -15,9 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.special import entr
-from tests import strategies as some
 
 import rldp
+import strategies as some
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table, design
 from rldp.optimise.products import Branches, Lists, best_products, widened
 from rldp.optimise.tabulated import Tabulated

@@ -11,7 +11,8 @@ import pytest
 from scipy.special import entr
 
 import rldp
-from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table
+import strategies as some
+from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.information import mutual_information
 from rldp.polyopt.blocks import Block
 from rldp.polyopt.box import least_worth
@@ -20,8 +21,6 @@ from rldp.polyopt.knapsack_box import KnapsackBox
 from rldp.polyopt.ranges import Range
 from rldp.polyopt.solve import best_columns
 from rldp.polyopt.stock import Stock
-
-SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
 
 
 def solved(F, epsilon, *, distinct=True, seconds=np.inf):
@@ -42,7 +41,7 @@ def random_set(seed):
     if seed % 7 == 0:
         counts[0] = 0  # an S value that was never seen
         counts[1, 0] += 1
-    return SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1, 0.8))
+    return some.SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1, 0.8))
 
 
 @pytest.mark.parametrize("seed", range(36))
@@ -186,7 +185,7 @@ def test_most_of_the_optimum_is_found(monkeypatch):
     assert found.bound <= 1.1 * exact.utility
 
 
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("kind", some.SETS)
 def test_more_useful_values_than_subsets_can_be_listed(kind):
     """Beyond 16 U values a knapsack bounds each block."""
     rng = np.random.default_rng(0)
