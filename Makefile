@@ -1,20 +1,36 @@
 # Every target works as the first command in a fresh clone: it builds .venv when needed.
 PYTHON ?= python3
 BIN := .venv/bin
+WHEEL := build/wheel
 
-.PHONY: demo test check bench figures clean
+# The tests start hundreds of Python processes: what the first one compiles serves all others
+unexport PYTHONDONTWRITEBYTECODE
 
-demo: .venv/installed
+.PHONY: demo test test-quick check wheel bench figures clean
+
+demo: .venv/demo
 	$(BIN)/rldp demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# all but what takes seconds: about a minute
+test-quick: .venv/installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# the wheel alone, in an environment of its own and away from the sources, runs the demo
+wheel:
+	rm -rf build/lib build/bdist* $(WHEEL)
+	@if uv --version >/dev/null 2>&1; then uv build --quiet --wheel --out-dir $(WHEEL); \
+	else $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .; fi
+	$(call install,$(WHEEL)/venv,"$$(echo $(WHEEL)/*.whl)[plot]")
+	cd $(WHEEL) && venv/bin/rldp demo
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
@@ -26,24 +42,32 @@ figures: .venv/installed
 clean:
 	rm -rf .venv build rldp-demo rldp-figures docs/figures/work
 
-# uv when it is on the PATH, the standard library's venv and pip otherwise
-.venv/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "rldp needs Python 3.11 or newer; set PYTHON=...")'
-	@if command -v uv >/dev/null 2>&1; then \
-		uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
-		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
-	else \
-		$(PYTHON) -m venv .venv && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
-	fi
-	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark; fi
+# $(call install,ENVIRONMENT,WHAT): with uv where it runs, with venv and pip otherwise.
+# Nothing is compiled ahead: most modules of most packages are never imported.
+define install
+@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "rldp needs Python 3.11 or newer; set PYTHON=...")'
+@if uv --version >/dev/null 2>&1; then \
+	uv venv --quiet --allow-existing --python $(PYTHON) $(1) && \
+	uv pip install --quiet --python $(1)/bin/python -c constraints.txt $(2); \
+else \
+	$(PYTHON) -m venv $(1) && \
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt $(2); \
+fi
+endef
+
+# what the demo needs
+.venv/demo: pyproject.toml constraints.txt
+	$(call install,.venv,-e '.[plot]')
 	@touch $@
+
+# and all the rest
+.venv/installed: pyproject.toml constraints.txt
+	$(call install,.venv,-e '.[dev]')
+	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark || \
+		echo "pyspark could not be installed: the tests with Spark will be skipped"; fi
+	@touch .venv/demo $@
 
 # Spark is large and needs Java; without it everything else works and its tests are skipped
 .PHONY: spark
 spark:
-	@if command -v uv >/dev/null 2>&1; then \
-		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[spark]'; \
-	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'; \
-	fi || echo "pyspark could not be installed: the tests with Spark will be skipped"
+	$(call install,.venv,-e '.[spark]')

@@ -9,6 +9,7 @@ from importlib import import_module
 from benchmarks.timing import Effort, console, machine, use_one_thread
 
 NAMES = (
+    "forgeries",
     "design",
     "polyopt",
     "optimal",
@@ -17,6 +18,7 @@ NAMES = (
     "startup",
     "reading",
     "release",
+    "faults",
     "spark",
     "estimate",
     "coverage",

@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 
 import rldp
 from benchmarks.timing import Effort, best_of, milliseconds, ratio, show
-from rldp.certificate import certified
 from rldp.channel import DenseChannel
+from rldp.designing.certify import certified
 
 Array = NDArray[np.float64]
 
@@ -27,8 +27,8 @@ def run(_: Effort) -> None:
         F = rldp.ChiSquareSet(table)
         Q = _channel(n_s, n_u, n_y)
         claim = rldp.audit(Q, F).epsilon * 1.01
-        proved = certified(DenseChannel(Q), F, claim)
-        protocol = rldp.ReleaseProtocol("dense", claim, F, *proved[:4])
+        proved = certified(DenseChannel(Q), [rldp.Guarantee(F, claim)])
+        protocol = rldp.ReleaseProtocol("dense", claim, F, *proved[:3], proved.certificate)
         outputs = min(MOST_OUTPUTS, n_y) if n_s > 3 else n_y
         works: dict[str, Callable[[], object]] = {
             "audit": partial(rldp.audit, Q, F),

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 import rldp
 from benchmarks.timing import Effort, show
 from rldp.channel import Channel, DenseChannel, UnaryChannel
-from rldp.estimation.counts import ReportCounts, counts_from
-from rldp.estimation.estimating import design_point
-from rldp.estimation.figures import Figures
 from rldp.estimation.identifiability import identifiability
+from rldp.estimation.interval_estimates import Figures
 from rldp.estimation.inversion import Inverse, inverted
-from rldp.estimation.maximum import maximum
+from rldp.estimation.likelihood_fit import maximum
+from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import ListedMoments, Moments, moments
+from rldp.estimation.report_counts import ReportCounts, counts_from
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def channel_of(table: rldp.Table, name: str) -> Channel:
     F = rldp.ChiSquareSet(table)
     if name != "polyopt":
         return rldp.design(F, EPSILON, name, parameters=PINS.get(name, {})).channel
-    from rldp.polyopt.solve import best_columns
+    from rldp.designing.polyopt.solve import best_columns
 
     p_min = F.conditional_bounds[0]
     return DenseChannel(best_columns(table.p_su, p_min, EPSILON, distinct=True).Q)

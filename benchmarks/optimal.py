@@ -13,7 +13,7 @@ import numpy as np
 
 import rldp
 from benchmarks.timing import Effort, console, show
-from rldp.protocols.catalogue import FAMILIES
+from rldp.designing.closed_forms import FAMILIES
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 LIMIT = 5.0  # seconds for one optimal protocol
@@ -25,7 +25,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "optimal.png"
 def run(effort: Effort) -> None:  # noqa: ARG001  # every benchmark answers this call
     records = _mean_curves()
     _others()
-    from rldp.plots import tradeoff
+    from rldp.presentation.plots import tradeoff
 
     tradeoff(records, PICTURE, title="Mean of 15 random tables, 3×3, 1,000 records each, α = 0.05")
     console.print(f"drawn: {PICTURE.name}")

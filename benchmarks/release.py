@@ -34,7 +34,7 @@ GROUP = 1 << 20  # records of a row group
 _MEMORY = """
 import json, sys, time
 import rldp
-from rldp.release.files import release_file
+from rldp.release.release_file import release_file
 p = rldp.load(sys.argv[1])
 start = time.perf_counter()
 records = release_file(p, sys.argv[2], sys.argv[3])
@@ -72,9 +72,9 @@ def _from_codes(shape: tuple[int, int], effort: Effort) -> None:
     works: dict[str, Callable[[], object]] = {"memcpy": lambda: np.copyto(copy, codes)}
     for name, p in protocols.items():
         works[name] = partial(p.release, codes)
-    simulation, keys = rldp.Simulation(0), np.arange(RECORDS)
+    simulation, keys, secret = rldp.Simulation(0), np.arange(RECORDS), rldp.new_key()
     works["grr, simulation"] = lambda: protocols["grr"].release(codes, rng=simulation)
-    works["grr, keyed"] = lambda: protocols["grr"].release(codes, record_id=keys, key=b"k" * 32)
+    works["grr, keyed"] = lambda: protocols["grr"].release(codes, record_id=keys, key=secret)
     for p in protocols.values():
         p.release(codes[:10])  # tables are built once
     seconds = best_of(works, times=9, enough=effort.cap)

@@ -1,4 +1,4 @@
-"""The studio: from the command to the page, the first render, and a move of ε."""
+"""The studio: from the command to the page, the first render, a move of ε, a stop, its memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.timing import Effort, console, milliseconds, show
 
 RUNS, MOVES = 5, 60
+STOPPED_AT = (0.01, 0.02, 0.05, 0.1)  # α of designs that are stopped
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
 
 
@@ -26,7 +27,7 @@ def run(_: Effort) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "five.csv"
         _write_table(path)
-        with _server(str(path)) as (port, started):
+        with _server(str(path)) as (port, started, pid):
             connection = http.client.HTTPConnection("127.0.0.1", port)
             session = _asked(connection, port, "GET", "/api/session")
             choice = {"data": session["start"], "sensitive": ["S"], "useful": ["U"], "alpha": 0.05}
@@ -40,6 +41,9 @@ def run(_: Effort) -> None:
                 moved = choice | {"epsilon": round(0.05 + 0.1 * i, 2)}
                 _asked(connection, port, "POST", "/api/curves", moved, token)
                 moves.append(time.perf_counter() - start)
+            before = _resident(pid)
+            stops = [_stopped(connection, port, choice | {"alpha": a}, token) for a in STOPPED_AT]
+            after = _resident(pid)
             connection.close()
             rendered = _first_renders(port)
     show(
@@ -52,9 +56,12 @@ def run(_: Effort) -> None:
             ["moving ε at 5×5, fastest", milliseconds(min(moves)), ""],
             ["moving ε at 5×5, median", milliseconds(statistics.median(moves)), "150"],
             ["moving ε at 5×5, slowest", milliseconds(max(moves)), ""],
+            ["stopping a design at 5×5, slowest", milliseconds(max(stops)), "1,500"],
         ],
         f"{RUNS} fresh browser contexts; {MOVES} values of ε, request to answer.",
     )
+    if before and after:
+        console.print(f"Memory of the server: {before} MB, {after} MB after {len(stops)} designs.")
     if rendered is None:
         console.print("The first render was skipped: there is no chromium or no playwright.")
 
@@ -67,8 +74,30 @@ def _write_table(path: Path) -> None:
     path.write_text("S,U\n" + "".join(rows))
 
 
+def _stopped(
+    connection: http.client.HTTPConnection, port: int, choice: dict[str, Any], token: str
+) -> float:
+    """Seconds from the stop of a design to its end."""
+    job = _asked(connection, port, "POST", "/api/design", choice | {"protocol": "best"}, token)
+    path = f"/api/jobs/{job['id']}"
+    while "share" not in _asked(connection, port, "GET", path)["progress"]:
+        time.sleep(0.02)
+    start = time.perf_counter()
+    _asked(connection, port, "POST", f"{path}/stop", {}, token)
+    while _asked(connection, port, "GET", path)["state"] == "running":
+        time.sleep(0.02)
+    return time.perf_counter() - start
+
+
+def _resident(pid: int) -> int | None:
+    """Memory of a process in MB, where the system tells."""
+    status = Path(f"/proc/{pid}/status")
+    found = re.search(r"VmRSS:\s+(\d+)", status.read_text()) if status.exists() else None
+    return None if found is None else int(found[1]) >> 10
+
+
 @contextmanager
-def _server(data: str) -> Iterator[tuple[int, float]]:
+def _server(data: str) -> Iterator[tuple[int, float, int]]:
     start = time.perf_counter()
     command = [sys.executable, "-m", "rldp.cli", "studio", data, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -80,7 +109,7 @@ def _server(data: str) -> Iterator[tuple[int, float]]:
         _asked(connection, port, "GET", "/api/session")
         connection.close()
         try:
-            yield port, time.perf_counter() - start
+            yield port, time.perf_counter() - start, process.pid
         finally:
             process.terminate()
 

@@ -1,8 +1,16 @@
-"""One Hypothesis profile for all tests: the same examples on every run, and no clock."""
+"""One Hypothesis profile for all tests, searches that end by work, and a studio to test.
+
+So the examples are the same on every run, and so is where a search stops.
+"""
 
 from __future__ import annotations
 
+import signal
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.work import clock, searching_modules
 
 settings.register_profile(
     "laws",
@@ -12,3 +20,49 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # a slow machine is no failure
 )
 settings.load_profile("laws")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts background jobs like this; the tests send Ctrl-C to themselves and to children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _searches_end_by_work():
+    """A time limit of one second is a hundred steps of a search, however crowded the machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in searching_modules():
+            if hasattr(module, "time"):
+                patch.setattr(module, "time", clock)
+        yield
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Processes that all tests of a file share: the next one is ready before it is needed."""
+    from rldp.studio.workers import Workers
+
+    workers = Workers()
+    yield workers
+    workers.close()
+
+
+@pytest.fixture
+def session(workers):
+    from rldp.studio.jobs import Jobs
+    from rldp.studio.limits import Limits
+    from rldp.studio.session import Session
+
+    return Session(Limits(upload=1 << 20, unpacked=1 << 20), Jobs(workers))
+
+
+@pytest.fixture
+def client(session):
+    from starlette.testclient import TestClient
+
+    from rldp.studio.application import application
+    from tests.support.studio_client import HOME, PORT, TOKEN
+
+    with TestClient(application(session, PORT, TOKEN), base_url=HOME) as client:
+        client.headers.update({"sec-fetch-site": "same-origin"})
+        yield client

@@ -11,6 +11,7 @@ import pytest
 
 from rldp.datasets import ADULT_COLUMNS, adult, jeffreys
 from rldp.errors import ParameterError
+from tests.support.files import ROOT
 
 
 def marginal(column: str) -> dict[str, int]:
@@ -56,7 +57,7 @@ def test_adult_refuses() -> None:
 
 
 def test_pairs_are_derived_record_by_record(tmp_path: Path) -> None:
-    tool = runpy.run_path(str(Path(__file__).parent.parent / "tools" / "derive_adult.py"))
+    tool = runpy.run_path(str(ROOT / "tools" / "derive_adult.py"))
     assert tuple(tool["PLACES"]) == ADULT_COLUMNS
     record = "39, {}, 7, BA, 13, Single, ?, Own, White, {}, 0, 0, 40, Peru, <=50K\n"
     source = tmp_path / "adult.data"

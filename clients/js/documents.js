@@ -6,6 +6,7 @@
  */
 
 import { ProtocolError } from "./errors.js";
+import { subtle } from "./words.js";
 
 const DEEPEST = 32; // levels of a document; a protocol has six
 
@@ -18,8 +19,12 @@ const TOKEN = new RegExp(
 );
 const CONSTANTS = new Map([["true", true], ["false", false], ["null", null]]);
 
-/** The value of a JSON text; what JSON proper does not have is refused, and keys that come twice. */
-export function parsed(text) {
+/**
+ * The value of a JSON text, or of its bytes; what JSON proper does not have is refused, and keys
+ * that come twice, and half characters.
+ */
+export function parsed(source) {
+  const text = typeof source === "string" ? source : decoded(source);
   let place = 0;
   const refused = () => new ProtocolError(`The file is not valid JSON, at character ${place}.`);
   const token = (...wanted) => {
@@ -31,7 +36,7 @@ export function parsed(text) {
   };
   const value = (depth, [, mark, string, number, fraction, exponent] = token()) => {
     if (depth > DEEPEST) throw new ProtocolError("The file is damaged: it is nested too deeply.");
-    if (string !== undefined) return JSON.parse(string);
+    if (string !== undefined) return characters(string);
     if (number !== undefined) return fraction ?? exponent ? Number(number) : BigInt(number);
     if (CONSTANTS.has(mark)) return CONSTANTS.get(mark);
     if (mark === "[") return list(depth + 1);
@@ -50,7 +55,7 @@ export function parsed(text) {
     const entries = new Map();
     for (let next = token(); next[1] !== "}" || entries.size; next = token()) {
       if (next[2] === undefined) throw refused();
-      const key = JSON.parse(next[2]);
+      const key = characters(next[2]);
       if (entries.has(key)) throw new ProtocolError(`The file is not valid JSON: the key ${next[2]} stands twice.`);
       token(":");
       entries.set(key, value(depth));
@@ -61,6 +66,23 @@ export function parsed(text) {
   const document = value(0);
   if (/[^ \t\n\r]/.test(text.slice(place))) throw refused();
   return document;
+}
+
+/** UTF-8 proper, in which a byte order mark is a character that JSON does not have. */
+function decoded(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new ProtocolError("The file is not UTF-8 text, so it is not a protocol.");
+  }
+}
+
+function characters(string) {
+  const text = JSON.parse(string);
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new ProtocolError("The file is not valid JSON: half a surrogate pair is no character.");
+  }
+  return text;
 }
 
 /** The one spelling that is hashed: Python's json.dumps with sorted keys, no blanks, ASCII only. */
@@ -74,6 +96,12 @@ export function canonical(value) {
     return JSON.stringify(value).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
   }
   return typeof value === "number" ? pythonFloat(value) : String(value);
+}
+
+/** SHA-256 of that spelling, in hexadecimal digits. */
+export async function hashOf(document) {
+  const digest = await subtle().digest("SHA-256", new TextEncoder().encode(canonical(document)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function byCodePoint(a, b) {

@@ -2,56 +2,78 @@
  * rldp in the browser and in Node: a public protocol file, a record, a report.
  *
  *     import { load } from "./rldp.js";
- *     const p = await load(await (await fetch("income.rldp.json")).text());
+ *     const p = await load(await (await fetch("income.public.json")).arrayBuffer());
  *     const report = p.release({ income: "low", sex: "f" });      // "high | m"
  *
  * Words become reports bit by bit as docs/release.md says, the same as in Python. All integers of
  * the table are BigInt: nothing is rounded, rejected or reduced modulo the number of outputs.
  */
 
-import { canonical, parsed, pythonFloat } from "./documents.js";
+import { claimsFrom, entriesOf, inWords, withFloats } from "./claims.js";
+import { canonical, hashOf, parsed, pythonFloat } from "./documents.js";
 import { ProtocolError, RecordError } from "./errors.js";
-import { keyedWords, secureWords, subtle } from "./words.js";
+import { checkSigned, detached, signaturesFrom } from "./signatures.js";
+import { keyedWords, secureWords } from "./words.js";
 
 export { ProtocolError, RecordError };
 
 const FORMAT = "rldp-client";
-const VERSION = 1n;
+const VERSIONS = [1n, 2n];
 const MISSING = "(missing)";
 const MOST_BUCKETS = 2 ** 25; // of a whole table, as in Python
 const LEAST_KEY_BYTES = 16;
+const LEAST_DIFFERENT = 8; // bytes of a key, as in Python
+const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+"; // those of Python
+const OUTER_BLANKS = new RegExp(`^${BLANKS}|${BLANKS}$`, "g");
 
 // ---- the protocol file
 
-/** The public protocol in the text of a file, every part of it checked. */
-export async function load(text) {
-  const document = parsed(text);
-  if (!(document instanceof Map) || document.get("format") !== FORMAT || document.get("version") !== VERSION) {
-    const hint = document instanceof Map && document.get("format") === "rldp-protocol";
+/**
+ * The public protocol in a file, given as text or bytes, every part of it checked.
+ *
+ * The file holds no proof of its ε. With `signedBy`, a public key, the file must be signed by that
+ * key: inside, or by the detached `signature`, the text or bytes of a .sig file.
+ */
+export async function load(source, { signedBy, signature } = {}) {
+  const document = parsed(source);
+  checkKind(document);
+  const signatures = document.has("signatures") ? signaturesFrom(document.get("signatures")) : [];
+  const claimed = document.get("hash");
+  for (const name of ["hash", "signatures"]) document.delete(name);
+  const actual = await hashOf(document);
+  if (claimed !== actual) throw new ProtocolError("The file is damaged: its hash does not fit its content.");
+  if (signedBy !== undefined) {
+    const beside = signature === undefined ? [] : detached(signature);
+    await checkSigned(actual, [...signatures, ...beside], signedBy);
+  }
+  // 1 and 1.0 are one ε, with one fingerprint
+  document.set("epsilon", epsilonOf(document.get("epsilon")));
+  if (Array.isArray(document.get("claims"))) document.set("claims", withFloats(document.get("claims")));
+  return new Protocol(document, await hashOf(document));
+}
+
+function checkKind(document) {
+  const [format, version] = document instanceof Map ? [document.get("format"), document.get("version")] : [];
+  if (format === FORMAT && VERSIONS.includes(version)) return;
+  const known = VERSIONS.join(" or ");
+  if (format === "rldp-protocol") {
     throw new ProtocolError(
-      hint
-        ? "Expected a public protocol, this file holds the design sample too; give clients p.public().save(...)."
-        : `Expected a public protocol file of version ${VERSION}.`,
+      "Expected a public protocol, this file holds the design sample too; give clients what rldp public writes.",
     );
   }
-  const claimed = document.get("hash");
-  document.delete("hash");
-  const actual = hex(await subtle().digest("SHA-256", new TextEncoder().encode(canonical(document))));
-  if (claimed !== actual) throw new ProtocolError("The file is damaged: its hash does not fit its content.");
-  return new Protocol(document, actual);
+  throw new ProtocolError(
+    format === FORMAT && typeof version === "bigint"
+      ? `This is a public protocol file of version ${version}; this client reads ${known}.`
+      : `Expected a public protocol file of version ${known}.`,
+  );
 }
 
-function hex(buffer) {
-  return Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function entriesOf(value, names, where) {
-  if (!(value instanceof Map)) throw new ProtocolError(`Expected an object as ${where}.`);
-  const found = [...value.keys()];
-  if (found.length !== names.length || !names.every((name) => value.has(name))) {
-    throw new ProtocolError(`Expected the entries ${names.join(", ")} in ${where}, got ${found.join(", ")}.`);
-  }
-  return names.map((name) => value.get(name));
+/** ε as a float: a number, or an integer that is one exactly. */
+function epsilonOf(value) {
+  const x = typeof value === "bigint" ? Number(value) : value;
+  const isExact = typeof value === "number" || (Number.isFinite(x) && BigInt(x) === value);
+  if (!isExact || !(x > 0 && x < 1e300)) throw new ProtocolError("Expected an epsilon > 0.");
+  return x;
 }
 
 function columnsOf(value, side) {
@@ -65,7 +87,11 @@ function columnsOf(value, side) {
     if (new Set(texts).size < texts.length) {
       throw new ProtocolError(`Expected different labels in column ${JSON.stringify(name)}.`);
     }
-    return { name, labels: texts, codes: new Map(texts.map((label, code) => [label, code])) };
+    const codes = new Map(texts.map((label, code) => [trimmed(label), code]));
+    if (codes.size < texts.length) {
+      throw new ProtocolError(`Expected labels that differ by more than blanks in column ${JSON.stringify(name)}.`);
+    }
+    return { name, labels: texts, codes };
   });
 }
 
@@ -170,10 +196,13 @@ function unary({ own, other }, bits) {
   };
 }
 
+const bucketsOf = (outputs, bits) => 2 ** Math.min(bits, Math.max(1, 32 - Math.clz32(outputs - 1)));
+
 /** A row of integers as 2^j buckets with a threshold and an alias each. */
 function buckets(N, bits) {
-  const j = Math.min(bits, Math.max(1, 32 - Math.clz32(N.length - 1)));
-  const [size, c] = [2 ** j, 1n << BigInt(bits - j)];
+  const size = bucketsOf(N.length, bits);
+  const j = Math.log2(size);
+  const c = 1n << BigInt(bits - j);
   const outputs = [...N.keys()];
   const items = [...outputs.filter((y) => N[y] > 0n), ...outputs.filter((y) => N[y] === 0n)].slice(0, size);
   const R = items.map((y) => N[y]);
@@ -207,12 +236,15 @@ const fitting = (texts, size) => (texts.length === size ? texts : numbered(size)
 const product = (columns) =>
   columns.reduce((rows, { labels }) => rows.flatMap((row) => labels.map((label) => [...row, label])), [[]]).map(joined);
 
+/** A text without the blanks around it, which count nowhere. */
+const trimmed = (text) => text.replace(OUTER_BLANKS, "");
+
 /** The text of one value as a label, the missing label where there is none. */
 function labelOf(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
   if (Number.isInteger(value)) return BigInt(value).toString();
   if (typeof value === "number") return pythonFloat(value);
-  if (["string", "boolean", "bigint"].includes(typeof value)) return String(value);
+  if (["string", "boolean", "bigint"].includes(typeof value)) return trimmed(String(value));
   throw new RecordError(`Expected a text, number or boolean as label, got ${Object.prototype.toString.call(value)}.`);
 }
 
@@ -226,12 +258,10 @@ export class Protocol {
 
   constructor(document, fingerprint) {
     const names = ["format", "version", "name", "epsilon", "schema", "channel"];
-    const [, , name, epsilon, schema, channel] = entriesOf(document, names, "a public protocol");
-    const isNumber = typeof epsilon === "number" || typeof epsilon === "bigint";
-    if (typeof name !== "string" || !isNumber || !(epsilon > 0 && epsilon < 1e300)) {
-      throw new ProtocolError("Expected a name and an epsilon > 0.");
-    }
-    [this.name, this.epsilon, this.fingerprint] = [name, Number(epsilon), fingerprint];
+    const claims = document.get("version") === 2n ? ["claims"] : [];
+    const [, , name, epsilon, schema, channel] = entriesOf(document, [...names, ...claims], "a public protocol");
+    if (typeof name !== "string") throw new ProtocolError("Expected a text as name.");
+    [this.name, this.epsilon, this.fingerprint] = [name, epsilon, fingerprint];
     const [sensitive, useful] = entriesOf(schema, ["sensitive", "useful"], "the schema");
     [this.sensitive, this.useful] = [columnsOf(sensitive, "sensitive"), columnsOf(useful, "useful")];
     const all = [...this.sensitive, ...this.useful].map((column) => column.name);
@@ -241,9 +271,11 @@ export class Protocol {
     this.#channel = this.#read(channel);
     const size = (columns) => columns.reduce((n, column) => n * column.labels.length, 1);
     const [n_s, n_u] = this.#channel.shape;
+    if (n_s < 2) throw new ProtocolError("Expected two values of S or more; there is nothing to protect.");
     if (size(this.sensitive) !== n_s || size(this.useful) !== n_u) {
       throw new ProtocolError(`The schema has other cells than the channel, which has ${n_s} × ${n_u}.`);
     }
+    this.claims = claims.length ? claimsFrom(document.get("claims"), n_s, epsilon) : []; // none of them proved
     this.words = this.#channel.words; // that one record takes
     // where nothing depends on s, whoever releases need not know it
     this.readsSensitive = !this.useful.length || (this.#channel.readsSensitive ?? true);
@@ -262,12 +294,16 @@ export class Protocol {
     if (typeof bits !== "bigint" || bits < 1n || bits > 62n) throw new ProtocolError(`Expected 1 to 62 bits, got ${bits}.`);
     this.bits = Number(bits);
     const tables = names.map((name, i) => [name, integers(parts[i], axes[name], name)]);
-    const read = made(Object.fromEntries(tables), this.bits);
-    const j = Math.min(this.bits, Math.max(1, 32 - Math.clz32(read.outputs - 1)));
-    if (read.rows * 2 ** j > MOST_BUCKETS) {
-      throw new ProtocolError(`Expected a table of at most ${MOST_BUCKETS} buckets, this one has ${read.rows * 2 ** j}.`);
+    return made(Object.fromEntries(tables), this.bits);
+  }
+
+  /** What is claimed, and against whom, a sentence each. The file proves none of it. */
+  claimsInWords() {
+    if (!this.claims.length) {
+      return [`ε = ${this.epsilon} over a set of distributions that the file does not name`];
     }
-    return read;
+    const labels = product(this.sensitive);
+    return this.claims.map((claim) => inWords(claim, labels));
   }
 
   /** The codes [s, u] of a record given by column names; what is wrong with it is an error. */
@@ -288,6 +324,9 @@ export class Protocol {
 
   /** The report of a cell by `words` words, BigInts of 64 bits: a number, or for sets a list. */
   draw(s, u, words) {
+    const { rows, outputs } = this.#channel;
+    const size = rows * bucketsOf(outputs, this.bits);
+    if (size > MOST_BUCKETS) throw new ProtocolError(`Expected a table of at most ${MOST_BUCKETS} buckets, this one has ${size}.`);
     const symbols = Array.from(words, (word, place) => drawn(this.#table(s, u, place), word));
     return this.#channel.report(symbols);
   }
@@ -313,8 +352,11 @@ export class Protocol {
     return this.label(this.draw(...this.codes(record), secureWords(this.words)));
   }
 
-  /** The report that the secret key (Uint8Array) gives the person with this id: the same every time. */
-  async releaseKeyed(record, id, key) {
+  /**
+   * The report that the secret key (Uint8Array) gives the person with this id: the same every time.
+   * A changed record is drawn with the same words, or with new ones if `per` is "record".
+   */
+  async releaseKeyed(record, id, key, { per = "person" } = {}) {
     const [s, u] = this.codes(record);
     const isInteger = Number.isSafeInteger(id) || typeof id === "bigint";
     if (!isInteger && (typeof id !== "string" || !id || /\p{Surrogate}/u.test(id))) {
@@ -323,7 +365,11 @@ export class Protocol {
     if (!(key instanceof Uint8Array) || key.length < LEAST_KEY_BYTES) {
       throw new RecordError(`Expected a key of at least ${LEAST_KEY_BYTES} bytes as Uint8Array.`);
     }
-    const words = await keyedWords(this.words, key, this.fingerprint, id);
+    if (new Set(key).size < LEAST_DIFFERENT) {
+      throw new RecordError(`Expected a random key, this one has only ${new Set(key).size} different bytes.`);
+    }
+    if (per !== "person" && per !== "record") throw new RecordError('Expected per as "person" or "record".');
+    const words = await keyedWords(this.words, key, this.fingerprint, id, per === "record" ? [s, u] : []);
     return this.label(this.draw(s, u, words));
   }
 }

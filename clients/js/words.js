@@ -14,17 +14,23 @@ export function secureWords(n) {
   return words;
 }
 
-/** The words of the person with this id under a secret key, for one protocol. */
-export async function keyedWords(n, key, fingerprint, id) {
-  const bytes = new TextEncoder().encode(`....${id}`); // four bytes for the number of the pair
-  const number = new DataView(bytes.buffer, bytes.byteOffset);
-  const purpose = new TextEncoder().encode(`rldp keyed release ${fingerprint}`);
+/**
+ * The words of the person with this id under a secret key, for one protocol.
+ * With the codes [s, u] of a record they are other words for every record of the person.
+ */
+export async function keyedWords(n, key, fingerprint, id, cell = []) {
+  const text = new TextEncoder().encode(String(id));
+  const bytes = new Uint8Array(4 * (1 + cell.length) + text.length);
+  const numbers = new DataView(bytes.buffer); // the number of the pair of words, then the codes
+  cell.forEach((code, i) => numbers.setUint32(4 * (i + 1), code));
+  bytes.set(text, bytes.length - text.length);
+  const purpose = new TextEncoder().encode(`rldp keyed release ${cell.length ? "per record " : ""}${fingerprint}`);
   const secret = await subtle().importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const derived = await subtle().sign("HMAC", secret, purpose);
   const aes = await subtle().importKey("raw", derived, "AES-CBC", false, ["encrypt"]);
   const words = [];
   for (let q = 0; words.length < n; q++) {
-    number.setUint32(0, q);
+    numbers.setUint32(0, q);
     const halves = new DataView((await cmac(aes, bytes)).buffer);
     words.push(halves.getBigUint64(0, true), halves.getBigUint64(8, true));
   }

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rldp.datasets as datasets
-    from rldp.auditing import Audit, audit
+    import rldp.levels as levels
+    from rldp.auditing.audit import Audit, audit
+    from rldp.auditing.read_matrix import read_matrix
+    from rldp.auditing.repeated import Repeated, repeated
+    from rldp.auditing.risk import Risk, risk
     from rldp.channel import (
         Channel,
         ChoiceChannel,
@@ -19,40 +23,49 @@ if TYPE_CHECKING:
         IndependentChannel,
         UnaryChannel,
     )
-    from rldp.disclosure import Risk, risk
+    from rldp.designing.compare import compare
+    from rldp.designing.design import design
+    from rldp.designing.programmes import ceiling, srr_threshold
     from rldp.errors import (
         CertificateError,
         DataError,
         FileError,
+        KeptColumnsWarning,
         MissingExtraError,
         ParameterError,
+        ReadingWarning,
         RldpError,
         TooLargeError,
     )
-    from rldp.estimation.estimate import Estimate
-    from rldp.estimation.estimating import estimate
     from rldp.estimation.identifiability import Identifiability, identifiability
-    from rldp.estimation.planning import Plan, plan
+    from rldp.estimation.mixin import estimate
+    from rldp.estimation.result import Estimate
+    from rldp.estimation.sample_size import Plan, plan
     from rldp.information import entropy, mutual_information
-    from rldp.matrices import read_matrix
-    from rldp.protocol import PublicProtocol, ReleaseProtocol, load, verify
-    from rldp.protocols.catalogue import compare, design
-    from rldp.protocols.programmes import ceiling, srr_threshold
-    from rldp.reading import read_table
-    from rldp.release.files import release_file
+    from rldp.protocol.loading import load, verify
+    from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+    from rldp.protocol.signing import sign
+    from rldp.release.changes import ChangedRecord, change_epsilon, changed_record
     from rldp.release.randomness import Simulation, new_key
-    from rldp.robust import RobustUtility
-    from rldp.schema import Column, Schema
-    from rldp.table import Table
+    from rldp.release.release_file import release_file
+    from rldp.tables.read_table import read_table
+    from rldp.tables.schema import Column, Schema
+    from rldp.tables.table import Table
     from rldp.uncertainty import (
         AllDistributions,
         ChiSquareSet,
+        FiniteKLSet,
+        GivenU,
+        Guarantee,
         KLSet,
         KnownDistribution,
+        PolytopeSet,
         RenyiSet,
         TotalVariationSet,
         UncertaintySet,
     )
+    from rldp.utility.goal import Goal, GoalError
+    from rldp.utility.robust import RobustUtility
 
 __version__ = "0.1.0"
 
@@ -60,6 +73,7 @@ __all__ = [
     "AllDistributions",
     "Audit",
     "CertificateError",
+    "ChangedRecord",
     "Channel",
     "ChiSquareSet",
     "ChoiceChannel",
@@ -68,16 +82,25 @@ __all__ = [
     "DenseChannel",
     "Estimate",
     "FileError",
+    "FiniteKLSet",
+    "GivenU",
+    "Goal",
+    "GoalError",
+    "Guarantee",
     "Identifiability",
     "IndependentChannel",
     "KLSet",
+    "KeptColumnsWarning",
     "KnownDistribution",
     "MissingExtraError",
     "ParameterError",
     "Plan",
+    "PolytopeSet",
     "PublicProtocol",
+    "ReadingWarning",
     "ReleaseProtocol",
     "RenyiSet",
+    "Repeated",
     "Risk",
     "RldpError",
     "RobustUtility",
@@ -90,12 +113,15 @@ __all__ = [
     "UncertaintySet",
     "audit",
     "ceiling",
+    "change_epsilon",
+    "changed_record",
     "compare",
     "datasets",
     "design",
     "entropy",
     "estimate",
     "identifiability",
+    "levels",
     "load",
     "mutual_information",
     "new_key",
@@ -103,44 +129,58 @@ __all__ = [
     "read_matrix",
     "read_table",
     "release_file",
+    "repeated",
     "risk",
+    "sign",
     "srr_threshold",
     "verify",
 ]
 
 _HOMES = {
-    "auditing": ("Audit", "audit"),
+    "auditing.audit": ("Audit", "audit"),
     "channel": ("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "UnaryChannel"),
-    "disclosure": ("Risk", "risk"),
+    "auditing.repeated": ("Repeated", "repeated"),
+    "auditing.risk": ("Risk", "risk"),
     "errors": (
         "CertificateError",
         "DataError",
         "FileError",
+        "KeptColumnsWarning",
         "MissingExtraError",
         "ParameterError",
+        "ReadingWarning",
         "RldpError",
         "TooLargeError",
     ),
-    "estimation.estimate": ("Estimate",),
-    "estimation.estimating": ("estimate",),
+    "estimation.result": ("Estimate",),
+    "estimation.mixin": ("estimate",),
     "estimation.identifiability": ("Identifiability", "identifiability"),
-    "estimation.planning": ("Plan", "plan"),
+    "estimation.sample_size": ("Plan", "plan"),
     "information": ("entropy", "mutual_information"),
-    "matrices": ("read_matrix",),
-    "protocol": ("PublicProtocol", "ReleaseProtocol", "load", "verify"),
-    "protocols.catalogue": ("compare", "design"),
-    "protocols.programmes": ("ceiling", "srr_threshold"),
-    "reading": ("read_table",),
-    "release.files": ("release_file",),
+    "auditing.read_matrix": ("read_matrix",),
+    "protocol.loading": ("load", "verify"),
+    "protocol.release_protocol": ("PublicProtocol", "ReleaseProtocol"),
+    "designing.compare": ("compare",),
+    "designing.design": ("design",),
+    "designing.programmes": ("ceiling", "srr_threshold"),
+    "tables.read_table": ("read_table",),
+    "release.changes": ("ChangedRecord", "change_epsilon", "changed_record"),
+    "release.release_file": ("release_file",),
     "release.randomness": ("Simulation", "new_key"),
-    "robust": ("RobustUtility",),
-    "schema": ("Column", "Schema"),
-    "table": ("Table",),
+    "utility.goal": ("Goal", "GoalError"),
+    "utility.robust": ("RobustUtility",),
+    "tables.schema": ("Column", "Schema"),
+    "protocol.signing": ("sign",),
+    "tables.table": ("Table",),
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "FiniteKLSet",
+        "GivenU",
+        "Guarantee",
         "KLSet",
         "KnownDistribution",
+        "PolytopeSet",
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
@@ -152,7 +192,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         return getattr(import_module(f"rldp.{_HOME_OF[name]}"), name)
-    if name in ("datasets", "sklearn", "spark"):
+    if name in ("datasets", "levels", "sklearn", "spark"):
         return import_module(f"rldp.{name}")
     raise AttributeError(f"module 'rldp' has no attribute {name!r}")
 

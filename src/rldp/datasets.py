@@ -1,4 +1,4 @@
-"""Tables to start with: pairs of columns of the Adult data, and random ones."""
+"""Tables for examples: pairs of columns of the Adult data, and random tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
-import numpy.typing as npt
 
+from rldp._types import Array
 from rldp.errors import ParameterError
-from rldp.schema import Column, Schema
-from rldp.table import Table
+from rldp.tables.schema import Column, Schema
+from rldp.tables.table import Table
 
 ADULT_COLUMNS = (
     "workclass",
@@ -44,13 +44,19 @@ def adult(sensitive: str = "race", useful: str = "sex") -> Table:
     array([[ 9592,  1179],
            [15128,  6662]])
     """
-    for name in (sensitive, useful):
+    for argument, name in (("sensitive", sensitive), ("useful", useful)):
         if name not in ADULT_COLUMNS:
             raise ParameterError(
-                f"Expected a column of Adult ({', '.join(ADULT_COLUMNS)}), got {name!r}."
+                f"Expected a column of Adult ({', '.join(ADULT_COLUMNS)}), got {name!r}.",
+                argument=argument,
+                column=name,
             )
     if sensitive == useful:
-        raise ParameterError(f"Expected two different columns of Adult, got {useful!r} twice.")
+        raise ParameterError(
+            f"Expected two different columns of Adult, got {useful!r} twice.",
+            argument="useful",
+            column=useful,
+        )
     first, second = sorted((sensitive, useful), key=ADULT_COLUMNS.index)
     cells = _adult_pairs()[first, second]
     schema = Schema(
@@ -73,7 +79,7 @@ class JeffreysDraw:
         table: counts of records drawn from P*.
     """
 
-    distribution: npt.NDArray[np.float64]
+    distribution: Array
     table: Table
 
 

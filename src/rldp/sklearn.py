@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from rldp.counting import column_names, unknown_column
 from rldp.errors import DataError, MissingExtraError, ParameterError
-from rldp.protocol import PublicProtocol, ReleaseProtocol
-from rldp.release.columns import read_columns
+from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.release.encode import read_columns
 from rldp.release.frames import is_frame
-from rldp.release.keys import read_key
+from rldp.release.key_files import read_key
+from rldp.release.randomness import Per
+from rldp.tables.frame_columns import column_names, unknown_column
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -25,19 +27,21 @@ except ImportError:
 
 
 class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # has no types
-    """Frames with the columns of a protocol to their reports, as one column of labels.
+    """Turns frames with the columns of a protocol into reports, one column of labels.
 
-    Every call of `transform` draws anew, and a second report of a person costs more than the
-    first; a pipeline transforms its training data in `fit` and again in `predict`. With `record_id`
-    and `key_file` a person's report stays the same.
+    Every call of `transform` draws new reports, and each further report of a person costs privacy.
+    A pipeline transforms its training data in `fit` and may do so again in `predict`. With
+    `record_id` and `key_file` a person gets the same report every time.
 
     Args:
         protocol: the protocol, whole or public.
         record_id: the column with each person's id.
-        key_file: the file with the secret that goes with it, see `rldp new-key`. It is read when
-            reports are drawn, so that neither a printed nor a stored pipeline holds the secret.
-        keep: other columns to keep before the report.
+        key_file: the file with the secret key, see `rldp new-key`. It is read when reports are
+            drawn, so that neither a printed nor a stored pipeline holds the key.
+        per: with a key, the same random bits per "person" or per "record", as in `p.release`.
+        keep: other columns to keep before the report, with a `KeptColumnsWarning`.
         column: the name of the column with the reports.
+        keep_anyway: allow columns of S and U in `keep`.
     """
 
     def __init__(
@@ -46,18 +50,22 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         record_id: str | None = None,
         key_file: str | os.PathLike[str] | None = None,
+        per: Per = "person",
         keep: str | Iterable[str] = (),
         column: str = "y",
+        keep_anyway: bool = False,
     ) -> None:
         """Take the parameters as they are."""
         self.protocol = protocol
         self.record_id = record_id
         self.key_file = key_file
+        self.per = per
         self.keep = keep
         self.column = column
+        self.keep_anyway = keep_anyway
 
     def fit(self, X: Any, y: Any = None) -> ReleaseTransformer:  # noqa: ARG002
-        """Learn the names of the columns; nothing is drawn and nothing of the values is learnt."""
+        """Learn the names of the columns; no report is drawn and no value is used."""
         self._check(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         return self
@@ -71,8 +79,10 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X,
             record_id=self.record_id,
             key=None if self.key_file is None else read_key(self.key_file),
+            per=self.per,
             keep=self._kept,
             column=self.column,
+            keep_anyway=self.keep_anyway,
         )
         columns = [np.asarray(released[name], dtype=object) for name in (*self._kept, self.column)]
         return np.stack(columns, axis=1)
@@ -97,16 +107,43 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"Expected a pandas, polars or pyarrow frame with named columns, "
                 f"got {type(X).__name__}."
             )
-        available = column_names(X)
+        levels = getattr(getattr(X, "index", None), "names", ())
+        available = [*column_names(X), *(name for name in levels if name is not None)]
         id_column = () if self.record_id is None else (self.record_id,)
         for name in (*read_columns(self.protocol), *self._kept, *id_column):
             if name not in available:
-                raise DataError(unknown_column(name, available))
+                raise unknown_column(name, available)
 
     def __sklearn_tags__(self) -> Any:
-        """Labelled columns of categories; an array of numbers is no input."""
+        """Categorical columns with names; arrays of numbers are not accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.non_deterministic = self.key_file is None
         return tags
+
+
+def _with_new_index(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """`transform` without the index of the records, which `set_output` gives to pandas frames."""
+
+    @wraps(transform)
+    def transformed(self: ReleaseTransformer, X: Any) -> Any:
+        out = transform(self, X)
+        if not hasattr(out, "reset_index"):
+            return out
+        numbers = np.arange(len(out))
+        found = np.asarray(out.index)
+        if found.dtype.kind in "iu" and (found != numbers).any() and set(found) == set(numbers):
+            raise DataError(
+                "Expected rows numbered in their order, got another order, by which a "
+                "ColumnTransformer would mix up the reports; use X.reset_index(drop=True) first."
+            )
+        return out.reset_index(drop=True)
+
+    return transformed
+
+
+# scikit-learn wraps `transform` when the class is made, and its wrapper adds the index of X
+ReleaseTransformer.transform = _with_new_index(  # type: ignore[method-assign]
+    ReleaseTransformer.transform
+)

@@ -10,23 +10,29 @@ A choice or unary channel has a block for each s (or each cell). It is given by 
 the law of symbol z in the block that the person belongs to, and `other[b, z]`, the law in the
 blocks that the person does not belong to, which does not depend on the person. So neither the
 (n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are ever built unasked.
+Files know a kind of channel by its entry in `rldp.channel.registry`.
 """
 
 from __future__ import annotations
 
-from rldp.channel.base import ANYONE, Channel, Contests, IntegerParts
+from rldp.channel.base import ANYONE, Channel, Contests, IntegerParts, Sides
 from rldp.channel.choice import ChoiceChannel
 from rldp.channel.dense import DenseChannel
 from rldp.channel.independent import IndependentChannel
+from rldp.channel.registry import CHANNELS, kind_of, register
 from rldp.channel.unary import UnaryChannel
 
 __all__ = [
     "ANYONE",
+    "CHANNELS",
     "Channel",
     "ChoiceChannel",
     "Contests",
     "DenseChannel",
     "IndependentChannel",
     "IntegerParts",
+    "Sides",
     "UnaryChannel",
+    "kind_of",
+    "register",
 ]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rldp.errors import DataError, TooLargeError
+from rldp._types import Array, Codes, Indices, Integers
+from rldp.errors import DataError, ParameterError, TooLargeError
 from rldp.information import entropy
 
-Array = NDArray[np.float64]
 Output = int | tuple[int, ...]
-IntegerParts = dict[str, NDArray[np.int64]]
+IntegerParts = dict[str, Integers]
 
 _MOST_ENTRIES = 2**27  # one gibibyte of matrix
 
@@ -30,17 +30,31 @@ class Contests(NamedTuple):
     """
 
     vectors: Array
-    s: NDArray[np.intp]
-    group: NDArray[np.intp]
-    symbol: NDArray[np.intp]
+    s: Indices
+    group: Indices
+    symbol: Indices
     factors: Array | None = None
 
 
 ANYONE = -1
 
 
+class Sides(NamedTuple):
+    """The vectors of two entries in integers: a_1 q_1·R_1 is compared with a_2 q_2·R_2."""
+
+    place: list[int]  # where a certificate has it
+    a_1: int
+    q_1: Integers
+    a_2: int
+    q_2: Integers
+    unit: float  # what stands for 1
+
+
 class Channel(ABC):
     """A release channel from S × U to a finite set of outputs."""
+
+    kind: ClassVar[str] = ""  # its name in files
+    reports_sets: ClassVar[bool] = False  # a symbol, or silence, for each of several blocks
 
     @property
     @abstractmethod
@@ -113,15 +127,59 @@ class Channel(ABC):
     def plain_ratio(self) -> float:
         """The largest Q(y|x)/Q(y|x'): e^ε of plain local differential privacy."""
 
+    @abstractmethod
+    def ratio_over_all(self) -> float:
+        """The largest Q(y|s,u)/Q(y|s',u') with s ≠ s': e^ε over all distributions."""
 
-def in_units(values: Array, bits: int) -> NDArray[np.int64]:
+    @abstractmethod
+    def ratio_given_u(self) -> float:
+        """The largest Q(y|s,u)/Q(y|s',u) with s ≠ s': e^ε against those who know U."""
+
+    # --- as an integer table ---------------------------------------------------------------------
+
+    @classmethod
+    def from_integers(cls, integers: IntegerParts, bits: int) -> Self:
+        """The channel of a table in units of 2^-bits."""
+        return cls(**{name: N / 2.0**bits for name, N in integers.items()})
+
+    @classmethod
+    def row_sums(cls, integers: IntegerParts) -> IntegerParts:
+        """What must be 2^bits, by the part it belongs to."""
+        return {name: N.sum(axis=-1) for name, N in integers.items()}
+
+    def listed(self, integers: IntegerParts) -> Integers:  # noqa: ARG002  # not all can
+        """N[s, u, y] in the units of the integers, where a report is one draw from a row."""
+        raise ParameterError(
+            f"Expected a channel whose outputs can be listed, got {type(self).__name__}."
+        )
+
+    @property
+    def naming(self) -> tuple[tuple[str, int], ...]:
+        """What each part of a report names, "s", "u", "cell", "bit" or "output", and how many."""
+        return (("output", self.n_outputs),)
+
+    def reads_sensitive(self, integers: IntegerParts) -> bool:  # noqa: ARG002  # most do
+        """Whether a report depends on s beyond u."""
+        return True
+
+    def bounded_vectors(self, integers: IntegerParts) -> tuple[Integers, Codes]:
+        """The vectors that checkers bound, with two leading axes in their order, and their s."""
+        q = self.listed(integers).transpose(2, 0, 1)
+        return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
+
+    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+        """Two entries as the integers that checkers compare."""
+        N, y = self.listed(integers), int(contests.symbol[first])
+        s_1, s_2 = int(contests.s[first]), int(contests.s[second])
+        return Sides([y, s_1, s_2], 1, N[s_1, :, y], 1, N[s_2, :, y], float(N[0, 0].sum()))
+
+
+def in_units(values: Array, bits: int) -> Integers:
     """Probabilities as integers in units of 2^-bits; what can happen keeps at least one unit."""
     return np.maximum(np.rint(values * 2.0**bits), values > 0).astype(np.int64)
 
 
-def integer_rows(
-    rows: Array, bits: int, total: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def integer_rows(rows: Array, bits: int, total: Integers | None = None) -> Integers:
     """Rows of probabilities as integers that sum to 2^bits, or to `total` where it is given."""
     N = in_units(rows, bits)
     missing = (np.int64(2**bits) if total is None else total) - N.sum(axis=-1)
@@ -161,3 +219,17 @@ def largest_ratio(numerator: ArrayLike, denominator: ArrayLike) -> float:
     ratio = np.where(a > 0, np.inf, 1.0)
     np.divide(a, b, out=ratio, where=b > 0)
     return float(ratio.max())
+
+
+def largest_ratio_between(top: Array, bottom: Array) -> float:
+    """The largest top[s]/bottom[s'] with s ≠ s' along the first axis; 1 where there is one s."""
+    if len(top) == 1:
+        return 1.0
+    s = np.arange(len(top)).reshape(-1, *(1 for _ in top.shape[1:]))
+    best, least = top.argmax(axis=0), bottom.argmin(axis=0)
+    # where one s has both, it meets the next on either side
+    next_top = np.where((s == best) & (best == least), -np.inf, top).max(axis=0)
+    next_bottom = np.where((s == least) & (best == least), np.inf, bottom).min(axis=0)
+    return max(
+        largest_ratio(next_top, bottom.min(axis=0)), largest_ratio(top.max(axis=0), next_bottom)
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import rel_entr
 
+from rldp._types import Array, Codes, Integers
 from rldp.channel.base import (
     ANYONE,
     Channel,
@@ -17,14 +19,16 @@ from rldp.channel.base import (
     integer_rows,
     largest_ratio,
 )
+from rldp.channel.registry import register
 from rldp.errors import DataError
-from rldp.information import distribution, divergence_sum
-
-Array = NDArray[np.float64]
+from rldp.information import distribution, divergence_sum, relative_entropy_terms
 
 
+@register
 class ChoiceChannel(Channel):
     """One block b is chosen: Q(b, z | s, u) = own[s, u, z] if b = s, else other[b, z]."""
+
+    kind = "choice"
 
     def __init__(self, own: ArrayLike, other: ArrayLike) -> None:
         """Take own, shape (n_s, n_u, n_z), and other, shape (n_s, n_z)."""
@@ -50,11 +54,7 @@ class ChoiceChannel(Channel):
         return {"own": self.own, "other": self.other}
 
     def _build(self) -> Array:
-        n_s, n_u = self.shape
-        Q = np.broadcast_to(self.other, (n_s, n_u, *self.other.shape)).copy()
-        s = np.arange(n_s)
-        Q[s, :, s] = self.own
-        return Q.reshape(n_s, n_u, -1)
+        return _listed(self.own, self.other)
 
     def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
         """I(X;Y), exact, from the blocks."""
@@ -67,9 +67,9 @@ class ChoiceChannel(Channel):
     def divergences(self, p_su: ArrayLike) -> Array:
         """Exact, from the blocks."""
         p_y = self._law(distribution(p_su, self.shape))[1]
-        elsewhere = rel_entr(self.other, p_y).sum(axis=1)
+        elsewhere = relative_entropy_terms(self.other, p_y).sum(axis=1)
         elsewhere = np.where(np.eye(elsewhere.size, dtype=bool), 0.0, elsewhere).sum(axis=1)
-        own = rel_entr(self.own, p_y[:, None, :]).sum(axis=2)
+        own = relative_entropy_terms(self.own, p_y[:, None, :]).sum(axis=2)
         return np.asarray(own + elsewhere[:, None])
 
     def _law(self, p_su: Array) -> tuple[Array, Array]:
@@ -104,3 +104,42 @@ class ChoiceChannel(Channel):
         """The largest ratio within a column."""
         top, bottom = self.own.max(axis=1), self.own.min(axis=1)
         return largest_ratio(np.maximum(top, self.other), np.minimum(bottom, self.other))
+
+    def ratio_over_all(self) -> float:
+        """The block of s against what others make up in it."""
+        if len(self.other) == 1:
+            return 1.0  # there are no others
+        top, bottom = self.own.max(axis=1), self.own.min(axis=1)
+        return max(largest_ratio(top, self.other), largest_ratio(self.other, bottom))
+
+    def ratio_given_u(self) -> float:
+        """The same: what others make up does not depend on u."""
+        return self.ratio_over_all()
+
+    @classmethod
+    def row_sums(cls, integers: IntegerParts) -> IntegerParts:
+        """A row of own with all blocks of other but its own."""
+        other = integers["other"].sum(axis=-1)
+        return {"own": integers["own"].sum(axis=-1) + (other.sum() - other)[:, None]}
+
+    def listed(self, integers: IntegerParts) -> Integers:
+        """All pairs y = (b, z): other, with the own block in its place."""
+        return _listed(integers["own"], integers["other"])
+
+    @property
+    def naming(self) -> tuple[tuple[str, int], ...]:
+        """A block and a symbol."""
+        return ("s", self.shape[0]), ("u", self.other.shape[1])
+
+    def bounded_vectors(self, integers: IntegerParts) -> tuple[Integers, Codes]:
+        """The own blocks: what others make up does not depend on u."""
+        q = integers["own"].transpose(0, 2, 1)
+        return q, np.repeat(np.arange(self.shape[0])[:, None], q.shape[1], axis=1)
+
+
+def _listed(own: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    n_s, n_u, _ = own.shape
+    Q = np.broadcast_to(other, (n_s, n_u, *other.shape)).copy()
+    s = np.arange(n_s)
+    Q[s, :, s] = own
+    return Q.reshape(n_s, n_u, -1)

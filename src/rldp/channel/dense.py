@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import rel_entr
+from numpy.typing import ArrayLike
 
+from rldp._types import Array, Integers
 from rldp.channel.base import (
     Channel,
     Contests,
@@ -14,18 +14,21 @@ from rldp.channel.base import (
     checked,
     integer_rows,
     largest_ratio,
+    largest_ratio_between,
 )
-from rldp.information import distribution, mutual_information
+from rldp.channel.registry import register
+from rldp.information import distribution, mutual_information, relative_entropy_terms
 
-Array = NDArray[np.float64]
 
-
+@register
 class DenseChannel(Channel):
     """Any channel, as its matrix Q[s, u, y].
 
     >>> DenseChannel(np.full((2, 3, 2), 0.5)).mutual_information(np.full((2, 3), 1 / 6)) < 1e-15
     True
     """
+
+    kind = "dense"
 
     def __init__(self, Q: ArrayLike) -> None:
         """Take Q of shape (n_s, n_u, n_y) with rows that sum to 1."""
@@ -59,7 +62,7 @@ class DenseChannel(Channel):
     def divergences(self, p_su: ArrayLike) -> Array:
         """Exact."""
         p_y = np.einsum("su,suy->y", distribution(p_su, self.shape), self.Q)
-        return np.asarray(rel_entr(self.Q, p_y).sum(axis=2))
+        return np.asarray(relative_entropy_terms(self.Q, p_y).sum(axis=2))
 
     def contests(self) -> Contests:
         """One group for each output, one entry for each s."""
@@ -79,3 +82,19 @@ class DenseChannel(Channel):
     def plain_ratio(self) -> float:
         """The largest ratio within a column."""
         return largest_ratio(self.Q.max(axis=(0, 1)), self.Q.min(axis=(0, 1)))
+
+    def ratio_over_all(self) -> float:
+        """The largest entry of one s over the smallest of another."""
+        return largest_ratio_between(self.Q.max(axis=1), self.Q.min(axis=1))
+
+    def ratio_given_u(self) -> float:
+        """The largest ratio within a column of one u."""
+        return largest_ratio(self.Q.max(axis=0), self.Q.min(axis=0))
+
+    def listed(self, integers: IntegerParts) -> Integers:
+        """The matrix."""
+        return integers["Q"]
+
+    def reads_sensitive(self, integers: IntegerParts) -> bool:
+        """Whether rows of one u differ."""
+        return bool(np.ptp(integers["Q"], axis=0).any())

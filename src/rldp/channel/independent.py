@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr
+from fractions import Fraction
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rldp._types import Array, Codes, Integers
 from rldp.channel.base import (
     Channel,
     Contests,
     IntegerParts,
+    Sides,
     check_sums,
     checked,
     integer_rows,
     largest_ratio,
 )
-from rldp.information import distribution
+from rldp.channel.registry import register
+from rldp.information import distribution, entropy_terms
 
-Array = NDArray[np.float64]
 
-
+@register
 class IndependentChannel(Channel):
     """S and U reported independently: Q(y1, y2 | s, u) = r_s[s, y1] r_u[u, y2], Protocol alg:ir."""
+
+    kind = "independent"
 
     def __init__(self, r_s: ArrayLike, r_u: ArrayLike) -> None:
         """Take the two matrices, inputs first, rows summing to 1."""
@@ -51,15 +56,15 @@ class IndependentChannel(Channel):
     def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
         """H(Y) - H(Y1|S) - H(Y2|U), exact."""
         p_su = distribution(p_su, self.shape)
-        noise_s = p_su.sum(axis=1) @ entr(self.r_s).sum(axis=1)
-        noise_u = p_su.sum(axis=0) @ entr(self.r_u).sum(axis=1)
-        value = float(entr(self.r_s.T @ p_su @ self.r_u).sum() - noise_s - noise_u)
+        noise_s = p_su.sum(axis=1) @ entropy_terms(self.r_s).sum(axis=1)
+        noise_u = p_su.sum(axis=0) @ entropy_terms(self.r_u).sum(axis=1)
+        value = float(entropy_terms(self.r_s.T @ p_su @ self.r_u).sum() - noise_s - noise_u)
         return self._within_entropy(value, value, p_su)
 
     def divergences(self, p_su: ArrayLike) -> Array:
         """Exact wherever P_Y is positive."""
         p_y = np.maximum(self.r_s.T @ distribution(p_su, self.shape) @ self.r_u, 1e-300)
-        noise = entr(self.r_s).sum(axis=1)[:, None] + entr(self.r_u).sum(axis=1)
+        noise = entropy_terms(self.r_s).sum(axis=1)[:, None] + entropy_terms(self.r_u).sum(axis=1)
         return np.asarray(-self.r_s @ np.log(p_y) @ self.r_u.T - noise)
 
     def contests(self) -> Contests:
@@ -86,5 +91,32 @@ class IndependentChannel(Channel):
 
     def plain_ratio(self) -> float:
         """The product of the largest ratios of both."""
-        worst = (largest_ratio(r.max(axis=0), r.min(axis=0)) for r in (self.r_s, self.r_u))
-        return float(np.prod(list(worst)))
+        return self.ratio_given_u() * largest_ratio(self.r_u.max(axis=0), self.r_u.min(axis=0))
+
+    def ratio_over_all(self) -> float:
+        """The same, unless there is one s only."""
+        return self.plain_ratio() if len(self.r_s) > 1 else 1.0
+
+    def ratio_given_u(self) -> float:
+        """The largest ratio of the reports of S: those of U cancel."""
+        return largest_ratio(self.r_s.max(axis=0), self.r_s.min(axis=0))
+
+    @property
+    def naming(self) -> tuple[tuple[str, int], ...]:
+        """The reports of S and of U."""
+        return ("s", self.r_s.shape[1]), ("u", self.r_u.shape[1])
+
+    def bounded_vectors(self, integers: IntegerParts) -> tuple[Integers, Codes]:
+        """The reports of U, for each s."""
+        q = np.repeat(integers["r_u"].T[:, None, :], self.shape[0], axis=1)
+        return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
+
+    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+        """A report of U, with the worst ratio of those of S."""
+        s_1, s_2, y = int(contests.s[first]), int(contests.s[second]), int(contests.symbol[first])
+        r_s, q = integers["r_s"], integers["r_u"][:, y]
+        seen = (r_s[s_1] > 0) & (r_s[s_2] > 0)
+        pairs = zip(r_s[s_1][seen].tolist(), r_s[s_2][seen].tolist(), strict=True)
+        worst = max(Fraction(*pair) for pair in pairs)
+        unit = float(r_s[0].sum()) * worst.denominator
+        return Sides([y, s_1, s_2], worst.numerator, q, worst.denominator, q, unit)

@@ -7,32 +7,37 @@ from collections import Counter
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import rel_entr
+from numpy.typing import ArrayLike
 
+from rldp._types import Array, Codes, Indices, Integers
 from rldp.channel.base import (
     Channel,
     Contests,
     IntegerParts,
+    Sides,
     check_sums,
     checked,
     integer_rows,
     largest_ratio,
+    largest_ratio_between,
 )
+from rldp.channel.registry import register
+from rldp.channel.sum_laws import Law, bracketing_laws, coins, expected_w_log_w
 from rldp.errors import DataError
-from rldp.information import distribution, divergence_sum
-from rldp.sums import Law, bracketing_laws, coins, expected_w_log_w
-
-Array = NDArray[np.float64]
+from rldp.information import distribution, divergence_sum, relative_entropy_terms
 
 _FEW_ATOMS = 2**12  # of a law behind divergences, of which there are many
 
 
+@register
 class UnaryChannel(Channel):
     """Every block b draws its symbol by itself: own[s, u] if (s, u) belongs to b, else other[b].
 
     Symbol 0 is silence. The blocks are the S values, or the cells (s, u) if there are n_s n_u.
     """
+
+    kind = "unary"
+    reports_sets = True
 
     def __init__(self, own: ArrayLike, other: ArrayLike) -> None:
         """Take own, shape (n_s, n_u, n_z), and other, shape (blocks, n_z); rows sum to 1."""
@@ -64,7 +69,7 @@ class UnaryChannel(Channel):
         return {"own": self.own, "other": self.other}
 
     @cached_property
-    def block(self) -> NDArray[np.intp]:
+    def block(self) -> Indices:
         """The block of each cell, shape (n_s, n_u)."""
         n_s, n_u = self.shape
         if self.n_blocks == n_s:
@@ -120,7 +125,8 @@ class UnaryChannel(Channel):
         is_shared = self.other > 0
         reference = np.where(is_shared, self.other, block_mass)[self.block]
         gain = (
-            rel_entr(self.own, reference) - self.own * np.where(is_shared, log_w, 0.0)[self.block]
+            relative_entropy_terms(self.own, reference)
+            - self.own * np.where(is_shared, log_w, 0.0)[self.block]
         )
         return np.asarray(gain.sum(axis=2))
 
@@ -179,19 +185,53 @@ class UnaryChannel(Channel):
 
     def plain_ratio(self) -> float:
         """Two records of one block differ by one symbol, of two blocks by two."""
-        within = 1.0
-        if self.n_blocks == self.shape[0]:
-            within = largest_ratio(self.own.max(axis=1), self.own.min(axis=1))
+        top, bottom = self._extreme_ratios
+        if self.n_blocks != self.shape[0]:
+            return largest_ratio_between(top.ravel(), bottom.ravel())
+        within = largest_ratio(self.own.max(axis=1), self.own.min(axis=1))
+        return max(within, self.ratio_over_all())
+
+    def ratio_over_all(self) -> float:
+        """Two S values differ by a symbol in a block of each."""
+        top, bottom = self._extreme_ratios
+        return largest_ratio_between(top.max(axis=1), bottom.min(axis=1))
+
+    def ratio_given_u(self) -> float:
+        """The same with one u for both."""
+        return largest_ratio_between(*self._extreme_ratios)
+
+    @cached_property
+    def _extreme_ratios(self) -> tuple[Array, Array]:
+        """The largest and the smallest own/other of each cell, each of shape (n_s, n_u)."""
         # a symbol that never occurs counts neither as likely nor as unlikely
         occurs = self.other[self.block] + self.own > 0
-        top = np.where(occurs, self._ratio, 0.0).max(axis=2).ravel()
-        bottom = np.where(occurs, self._ratio, np.inf).min(axis=2).ravel()
-        block = self.block.ravel()
-        between = [
-            largest_ratio(top[block == b].max(), bottom[block != b].min())
-            for b in range(self.n_blocks)
-        ]
-        return max(within, *between)
+        return (
+            np.where(occurs, self._ratio, 0.0).max(axis=2),
+            np.where(occurs, self._ratio, np.inf).min(axis=2),
+        )
+
+    @property
+    def naming(self) -> tuple[tuple[str, int], ...]:
+        """A block, which is a value of S or a cell, and a symbol that is not silence."""
+        symbols = self.other.shape[1] - 1
+        if self.n_blocks == self.shape[0]:
+            return ("s", self.n_blocks), ("u", symbols)
+        return ("cell", self.n_blocks), ("bit", symbols)
+
+    def bounded_vectors(self, integers: IntegerParts) -> tuple[Integers, Codes]:
+        """The own symbols of each s."""
+        q = integers["own"].transpose(2, 0, 1)
+        return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
+
+    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+        """A symbol in the block of each, times what the other makes up there."""
+        (s_1, z_1), (s_2, z_2) = (
+            (int(contests.s[e]), int(contests.symbol[e])) for e in (first, second)
+        )
+        own, other = integers["own"], integers["other"]
+        a_1, a_2 = int(other[s_2, z_2]), int(other[s_1, z_1])
+        unit = float(a_1) * float(a_2)
+        return Sides([s_1, z_1, s_2, z_2], a_1, own[s_1, :, z_1], a_2, own[s_2, :, z_2], unit)
 
 
 def _independent_laws(values: Array, chances: Array) -> tuple[float, list[Law]]:

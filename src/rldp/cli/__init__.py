@@ -1,4 +1,4 @@
-"""The command line: a thin face on the package; nothing here computes.
+"""The command line: reads arguments, prints results, computes nothing.
 
 Only the standard library, typer and rich are imported before a command runs, so that `rldp --help`
 answers at once.
@@ -6,20 +6,27 @@ answers at once.
 
 from __future__ import annotations
 
+import _thread
 import os
+import signal
 import sys
+import threading
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from rldp.cli.arguments import ManyValuesCommand
+from rldp.cli import messages
 from rldp.cli.audit import audit
 from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
+from rldp.cli.public import public
 from rldp.cli.release import new_key, release
 from rldp.cli.reproduce import reproduce
+from rldp.cli.set_options import SetCommand
+from rldp.cli.sign import new_signing_key, sign
 from rldp.cli.studio import studio
 from rldp.cli.verify import verify
 from rldp.errors import CertificateError, RldpError
@@ -38,6 +45,9 @@ _COMMANDS = (
     design,
     audit,
     verify,
+    public,
+    sign,
+    new_signing_key,
     release,
     new_key,
     estimate,
@@ -47,7 +57,7 @@ _COMMANDS = (
     demo,
 )
 for command in _COMMANDS:
-    app.command(cls=ManyValuesCommand)(command)
+    app.command(cls=SetCommand)(command)
 
 
 def _version(is_wanted: bool) -> None:
@@ -69,35 +79,112 @@ def options(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; its exit code is 1 for a failed check and 2 for bad input, with one line."""
+    is_process = arguments is None
+    received: list[int] = []
     try:
-        words = sys.argv[1:] if arguments is None else arguments
-        code = app(words or ["--help"], standalone_mode=False, prog_name="rldp")
-        sys.stdout.flush()
-    except CertificateError as error:
-        return _failed(str(error), code=1)
-    except RldpError as error:
-        return _failed(str(error))
-    except typer.TyperException as error:  # a command line that makes no sense
-        return _failed(getattr(error, "format_message", error.__str__)())
-    except BrokenPipeError:
-        # the reader went away, as `| head` does: leave quietly
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    code = code if isinstance(code, int) else 0
-    if code == _INTERRUPTED:
-        print("interrupted: no file is half-written", file=sys.stderr, flush=True)
-    if arguments is None and (code == _INTERRUPTED or _has_read_standard_input()):
+        if is_process:
+            _end_on_signals(received)
+        code = _ended(sys.argv[1:] if arguments is None else arguments)
+    except SystemExit:
+        if not received:
+            raise
+        code = 0
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    if is_process:
+        for number in _signals():
+            signal.signal(number, signal.SIG_IGN)  # what is done is done
+    if received:
+        code = 128 + received[0]
+    if received or code == _INTERRUPTED:
+        messages.print_line(
+            "interrupted: files are whole or as they were, other output may be cut off"
+        )
+    if is_process and (code or _has_read_standard_input()):
         # all is cleaned up, and a reader's thread may be about to call Python: an exit would abort
-        sys.stderr.flush()
+        _close_output()
         os._exit(code)
     return code
 
 
+def _ended(words: list[str]) -> int:
+    """Run a command and give its exit code."""
+    if sys.stdout is None:
+        return _failed("The standard output is closed: expected a terminal, pipe or file.")
+    with messages.warnings_in_lines():
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
+    try:
+        code = app(words or ["--help"], standalone_mode=False, prog_name="rldp")
+        sys.stdout.flush()
+    except RldpError as error:
+        code = 1 if isinstance(error, CertificateError) else 2
+        return _failed(messages.in_options(error), code)
+    except typer.TyperException as error:  # a command line that makes no sense
+        return _failed(getattr(error, "format_message", error.__str__)())
+    except BrokenPipeError:  # the reader went away, as `| head` does
+        _close_output()
+        return 0
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # of typer or rich
+            raise
+        return 0
+    except OSError as error:
+        place = "" if error.filename is None else f" of {error.filename}"
+        return _failed(f"Reading or writing{place} failed: {error.strerror or error}.")
+    except MemoryError:
+        return _failed("There is not enough memory for this.")
+    return code if isinstance(code, int) else 0
+
+
+def _signals() -> list[int]:
+    """Signals that ask a process to end, but for those that it was told to ignore."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+
+
+def _end_on_signals(received: list[int]) -> None:
+    """Have the signals that would end this process at once clean up first, as Ctrl-C does."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        received.append(number)
+        raise SystemExit
+
+    for number in _signals():
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+    sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt that came where Python can only print it, such as a callback of C."""
+    if lost.exc_type in (KeyboardInterrupt, SystemExit):
+        again = threading.Timer(0.01, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _close_output() -> None:
+    """Flush what can be flushed; what nobody reads shall not fail at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):  # closed, or nobody reads it
+            with suppress(AttributeError, OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _has_read_standard_input() -> bool:
-    module = sys.modules.get("rldp.release.standard_input")
+    module = sys.modules.get("rldp.tables.standard_input")
     return module is not None and module.StandardInput.is_used
 
 
 def _failed(message: str, code: int = 2) -> int:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    messages.error(message)
     return code

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from rldp import wording
-from rldp.cli import arguments, show
+from rldp.cli import arguments, layers, set_options, show
+from rldp.cli.targets import check_picture_target
+from rldp.presentation import texts
+from rldp.tables.limits import designable_cells
 
 
 def compare(
@@ -17,18 +19,23 @@ def compare(
     epsilon: Annotated[
         list[float], typer.Option("--epsilon", "-e", metavar="ε ...", help="Privacy levels.")
     ] = [0.5, 1.0, 2.0],  # noqa: B006  # typer copies it
-    alpha: arguments.Alpha = 0.05,
-    uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
-    order: arguments.Order = None,
+    uncertainty: set_options.Uncertainty = set_options.UNSAID,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     protocol: Annotated[
         list[str] | None,
         typer.Option("--protocol", "-p", metavar="NAME ...", help="Only these protocols."),
     ] = None,
+    goal: layers.Goal = layers.AUTO,
+    epsilon_given_u: layers.GivenU = layers.AUTO,
+    epsilon_all: layers.All = layers.AUTO,
+    effort: layers.Effort = layers.EffortChoice.QUICK,
     time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="For each search of polyopt, best, ceiling.")
-    ] = 4.0,
+        float | None,
+        typer.Option(metavar="SECONDS", help="For each search of polyopt, best, ceiling."),
+    ] = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
+    levels_limit: arguments.LevelsLimit = None,
+    encoding: arguments.Encoding = None,
     plot: arguments.Plot = None,
     json: arguments.Json = False,
 ) -> None:
@@ -36,20 +43,34 @@ def compare(
 
     [dim]Example:  rldp compare adult --sensitive race --useful sex --epsilon 0.5 1 2[/dim]
     """
-    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha, order)
-    from rldp.protocols.catalogue import compare as compare_all
+    check_picture_target(plot)
+    F = arguments.uncertainty_set(
+        data,
+        sensitive,
+        useful,
+        missing,
+        uncertainty,
+        levels_limit=levels_limit,
+        cells_limit=designable_cells(protocol or ["best"]),
+        encoding=encoding,
+    )
+    from rldp.designing.compare import compare as compare_all
 
-    if plot is not None:
-        from rldp.plots import check_picture
-
-        check_picture(plot)
     records = compare_all(
-        F, epsilon, protocols=protocol, bounds=bounds.value, time_limit=time_limit
+        F,
+        epsilon,
+        protocols=protocol,
+        goal=goal,
+        epsilon_given_u=layers.level(epsilon_given_u, "--epsilon-given-u"),
+        epsilon_all=layers.level(epsilon_all, "--epsilon-all"),
+        bounds=bounds.value,
+        effort=effort.value,
+        time_limit=time_limit,
     )
     if plot is not None:
-        from rldp.plots import tradeoff
+        from rldp.presentation.plots import tradeoff
 
-        tradeoff(records, plot, title=wording.columns_title(F.table))
+        tradeoff(records, plot, title=texts.columns_title(F.table))
     if json:
         show.as_json(records)
     else:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rldp import wording
 from rldp.cli import show
 from rldp.errors import FileError
+from rldp.presentation import texts
 
 if TYPE_CHECKING:
-    from rldp.table import Table
+    from rldp.tables.table import Table
     from rldp.uncertainty import UncertaintySet
 
 
@@ -26,30 +26,35 @@ def demo(
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
     from rldp.datasets import adult
-    from rldp.protocol import verify
-    from rldp.protocols.catalogue import compare, design
-    from rldp.release.files import release_file
+    from rldp.designing.compare import compare
+    from rldp.designing.design import design
+    from rldp.protocol.loading import verify
+    from rldp.release.release_file import release_file
     from rldp.uncertainty import ChiSquareSet
 
-    table = adult(sensitive="race", useful="sex")
-    F = ChiSquareSet(table, alpha=0.05)
-    show.note(
-        "UCI Adult, 32,561 people of the 1994 US census. Everyone shall report sex and race in one "
-        "randomised answer, and nobody may learn more than a factor e^ε about race.\n"
-    )
-    show.comparison(compare(F, 1.0), F)
-    p = design(F, epsilon=1.0, identifiable=True)
-    show.note("")
-    show.protocol(p)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"Cannot make the folder {output}: {error.strerror}.") from None
+    table = adult(sensitive="race", useful="sex")
+    F = ChiSquareSet(table, alpha=0.05)
+    show.note(
+        "UCI Adult, 32,561 people of the 1994 US census. Everyone shall report sex and race in one "
+        "randomised answer. Someone who knows nothing else about a person, or who knows their sex, "
+        "may learn about race no more than changes the odds by e^ε.\n"
+    )
+    show.comparison(compare(F, 1.0), F)
+    p = design(F, epsilon=1.0)
+    show.note("")
+    show.protocol(p)
     file, picture = output / "race.rldp.json", output / "tradeoff.png"
     p.save(file)
     proof = verify(file)
     show.note(f"\nProtocol: {file}")
-    show.note(f"Proved:   its ε, again from the file, by {proof.conditions} exact inequalities")
+    show.note(
+        f"Proved:   all that it promises, again from the file, by {proof.conditions:,} exact "
+        f"inequalities"
+    )
     people, reports = output / "people.csv", output / "reports.csv"
     _write_people(table, people)
     records = release_file(p, people, reports, shuffle=True)
@@ -63,6 +68,12 @@ def demo(
         f"the furthest of {e.estimate.size} cells is {100 * furthest:.1f} percentage points off, "
         f"and {held} of {e.estimate.size} intervals hold the truth"
     )
+    twice = 100 * p.error.std_error(2 * e.n).max()
+    stronger = design(F, epsilon=0.5, effort="quick").error.std_error(e.n).max()
+    show.note(
+        f"Standard errors are at most {100 * p.error.std_error(e.n).max():.1f} percentage points; "
+        f"with twice the people they would be {twice:.1f}, with ε = 0.5 {100 * stronger:.1f}"
+    )
     _draw(F, picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 
@@ -70,21 +81,26 @@ def demo(
 def _write_people(table: Table, path: Path) -> None:
     """The people behind the counts, one record each."""
     import csv
+    from io import StringIO
+
+    from rldp.io.atomic_files import write_text
 
     schema = table.schema
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(column.name for column in schema.sensitive + schema.useful)
-        for s in range(table.n_s):
-            for u in range(table.n_u):
-                record = schema.s_levels(s) + schema.u_levels(u)
-                writer.writerows([record] * int(table.counts[s, u]))
+    text = StringIO()
+    writer = csv.writer(text)
+    writer.writerow(column.name for column in schema.sensitive + schema.useful)
+    for s in range(table.n_s):
+        for u in range(table.n_u):
+            record = schema.s_levels(s) + schema.u_levels(u)
+            writer.writerows([record] * int(table.counts[s, u]))
+    write_text(path, text.getvalue())
 
 
 def _draw(F: UncertaintySet, picture: Path) -> None:
+    from rldp.designing.catalogue import BEST, COMPARED
+    from rldp.designing.compare import compare
     from rldp.errors import MissingExtraError
-    from rldp.plots import tradeoff
-    from rldp.protocols.catalogue import BEST, COMPARED, compare
+    from rldp.presentation.plots import tradeoff
 
     epsilons = [0.2 * i for i in range(1, 41)]
     shown = [name for name in COMPARED if name != BEST]  # a mixture takes its time
@@ -92,7 +108,7 @@ def _draw(F: UncertaintySet, picture: Path) -> None:
         tradeoff(
             compare(F, epsilons, protocols=shown),
             picture,
-            title=wording.columns_title(F.table),
+            title=texts.columns_title(F.table),
             mark=1.0,
         )
     except MissingExtraError as error:

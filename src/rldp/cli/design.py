@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rldp.cli import arguments, show
+from rldp.cli import arguments, layers, set_options, show
+from rldp.cli.progress import search_line
+from rldp.cli.targets import check_target
 from rldp.errors import ParameterError
+from rldp.tables.limits import designable_cells
 
 
 def design(
@@ -21,6 +27,9 @@ def design(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Protocol file to write.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the protocol file if it exists.")
+    ] = False,
     protocol: Annotated[
         str,
         typer.Option(
@@ -29,15 +38,20 @@ def design(
             help="best, grr, ue, srr, ir, grr-cr, ue-cr, polyopt, optimal or ldp-optimal.",
         ),
     ] = "best",
-    alpha: arguments.Alpha = 0.05,
-    uncertainty: arguments.Uncertainty = arguments.SetChoice.CHI_SQUARE,
-    order: arguments.Order = None,
+    goal: layers.Goal = layers.AUTO,
+    epsilon_given_u: layers.GivenU = layers.AUTO,
+    epsilon_all: layers.All = layers.AUTO,
+    uncertainty: set_options.Uncertainty = set_options.UNSAID,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     pairs: Annotated[
         str, typer.Option(help="polyopt: compare distinct S values, or all as in the paper.")
     ] = "distinct",
     objective: Annotated[
-        str, typer.Option(help="polyopt: empirical, or robust: the most for all distributions.")
+        str,
+        typer.Option(
+            help="polyopt: empirical, or robust: keep the most at the worst distribution in F "
+            "(the best mixture of vertices)."
+        ),
     ] = "empirical",
     identifiable: Annotated[
         bool, typer.Option("--identifiable", help="Every cell can be estimated from reports.")
@@ -45,6 +59,7 @@ def design(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
+    effort: layers.Effort = layers.EffortChoice.NORMAL,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
     ] = None,
@@ -53,26 +68,42 @@ def design(
         typer.Option(metavar="NAME=VALUE ...", help="Parameters to fix, such as epsilon_2=0.3."),
     ] = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
+    levels_limit: arguments.LevelsLimit = None,
+    encoding: arguments.Encoding = None,
     json: arguments.Json = False,
 ) -> None:
     """Design a protocol and write it to a file.
 
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
-    F = arguments.uncertainty_set(data, sensitive, useful, missing, uncertainty, alpha, order)
-    from rldp.protocols.catalogue import design as design_one
+    check_target(output, "--output", may_replace=force)
+    F = arguments.uncertainty_set(
+        data,
+        sensitive,
+        useful,
+        missing,
+        uncertainty,
+        levels_limit=levels_limit,
+        cells_limit=designable_cells([protocol]),
+        encoding=encoding,
+    )
+    from rldp.designing.design import design as design_one
 
-    with arguments.search_progress(protocol, F.table.entropy) as progress:
+    with _nothing_written(), search_line(protocol, F.table.entropy) as progress:
         p = design_one(
             F,
             epsilon,
             protocol,
+            goal=goal,
+            epsilon_given_u=layers.level(epsilon_given_u, "--epsilon-given-u"),
+            epsilon_all=layers.level(epsilon_all, "--epsilon-all"),
             bounds=bounds.value,
             pairs=pairs,
             objective=objective,
             parameters=_pinned(pin or []),
             hidden=hidden,
             identifiable=identifiable,
+            effort=effort.value,
             time_limit=time_limit,
             progress=progress,
         )
@@ -82,8 +113,17 @@ def design(
         show.as_json(show.protocol_summary(p, output))
     else:
         show.protocol(p)
-        if output is not None:
-            show.note(f"Written: {output}")
+        show.written(output)
+
+
+@contextmanager
+def _nothing_written() -> Iterator[None]:
+    """Say so at Ctrl-C before there is a protocol."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("interrupted before a protocol was found: nothing was written", file=sys.stderr)
+        raise
 
 
 def _pinned(pairs: list[str]) -> dict[str, float | str]:

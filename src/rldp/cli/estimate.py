@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rldp.cli import arguments, show
-from rldp.cli.release import progress_bar
+from rldp.cli.progress import record_bar
+from rldp.cli.targets import check_picture_target, check_target
 from rldp.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rldp.estimation.estimate import Estimate
-    from rldp.estimation.planning import Plan
+    from rldp.estimation.result import Estimate
+    from rldp.estimation.sample_size import Plan
 
 
 class MethodChoice(StrEnum):
@@ -32,15 +33,16 @@ Level = Annotated[float, typer.Option(help="Level of confidence.")]
 def estimate(
     protocol: Protocol,
     reports: Annotated[
-        Path, typer.Argument(metavar="REPORTS", help="CSV, Parquet or Arrow file of reports.")
+        Path,
+        typer.Argument(metavar="REPORTS", help="CSV, Parquet or Arrow file; - for CSV from stdin."),
     ],
     method: Annotated[
         MethodChoice,
-        typer.Option(help="Unbiased, most likely, or leaning on the design sample."),
+        typer.Option(help="Unbiased, most likely, or with the design sample as a prior."),
     ] = MethodChoice.INVERSION,
     level: Level = 0.95,
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")
+        bool, typer.Option("--simultaneous", help="Intervals that all hold at the same time.")
     ] = False,
     weights: Annotated[
         str | None, typer.Option(metavar="COL", help="Column with survey weights.")
@@ -61,6 +63,7 @@ def estimate(
     allow_few: Annotated[
         bool, typer.Option("--allow-few", help="Estimate from fewer than 30 reports too.")
     ] = False,
+    encoding: arguments.Encoding = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a tidy table (.csv, .parquet).")
     ] = None,
@@ -72,10 +75,12 @@ def estimate(
 
     [dim]Example:  rldp estimate race.rldp.json reports.csv --csv table.csv --plot table.png[/dim]
     """
-    from rldp.protocol import load
+    check_target(csv, "--csv", kinds=(".csv", ".parquet", ".pq"))
+    check_picture_target(plot)
+    from rldp.protocol.loading import load
 
     p = load(protocol)
-    with progress_bar(f"counting {reports.name}") as report:
+    with record_bar(f"counting {reports.name}") as report:
         e = p.estimate(
             reports,
             method=method.value,
@@ -86,6 +91,7 @@ def estimate(
             population=_population(population or []),
             column=column,
             allow_few=allow_few,
+            encoding=encoding,
             progress=report,
         )
     if csv is not None:
@@ -110,7 +116,7 @@ def plan(
     ] = 0.01,
     cell: Annotated[
         list[str] | None,
-        typer.Option(metavar="COL=LABEL ...", help="What shall be known (default: every cell)."),
+        typer.Option(metavar="COL=LABEL ...", help="What to estimate (default: every cell)."),
     ] = None,
     level: Level = 0.95,
     plot: arguments.Plot = None,
@@ -120,8 +126,9 @@ def plan(
 
     [dim]Example:  rldp plan race.rldp.json --margin 0.01 --cell race=Black sex=Female[/dim]
     """
-    from rldp.estimation.planning import plan as planned
-    from rldp.protocol import load
+    check_picture_target(plot)
+    from rldp.estimation.sample_size import plan as planned
+    from rldp.protocol.loading import load
 
     wanted = dict(_pair(text, "--cell COL=LABEL") for text in cell or [])
     found = planned(load(protocol), margin, cell=wanted or None, level=level)
@@ -173,7 +180,7 @@ def _pair(text: str, form: str) -> tuple[str, str]:
 
 
 def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
-    from rldp.estimation.tables import figure_records
+    from rldp.estimation.export import figure_records
 
     schema, fit = e.schema, e.goodness_of_fit
     cells = [f"{s} | {u}" for s in schema.s_labels for u in schema.u_labels]
@@ -181,6 +188,7 @@ def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
         "protocol": name,
         "method": e.method,
         "reports": e.n,
+        "protocol_checked": e.is_protocol_checked,
         "effective_reports": e.counts.effective_n,
         "level": e.level,
         "simultaneous": e.simultaneous,
@@ -197,8 +205,8 @@ def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
 
 
 def _draw(e: Estimate, table: Any, path: Path) -> None:
-    from rldp.estimation.tables import figure_records
-    from rldp.plots import estimates
+    from rldp.estimation.export import figure_records
+    from rldp.presentation.plots import estimates
 
     schema = e.schema
     names = [f"{s} | {u}" for s in schema.s_labels for u in schema.u_labels]
@@ -208,8 +216,8 @@ def _draw(e: Estimate, table: Any, path: Path) -> None:
 
 
 def _draw_power(found: Plan, path: Path) -> None:
-    from rldp.estimation.planning import report_numbers
-    from rldp.plots import power
+    from rldp.estimation.sample_size import report_numbers
+    from rldp.presentation.plots import power
 
     n = report_numbers(found.needed)
     worst = int(found.reports.argmax())

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from rldp.cli.show import note, paragraph
-from rldp.wording import schema_title
+from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
-    from rldp.estimation.estimate import Estimate
-    from rldp.estimation.figures import Figures
-    from rldp.estimation.planning import Plan
+    from rldp.estimation.interval_estimates import Figures
+    from rldp.estimation.result import Estimate
+    from rldp.estimation.sample_size import Plan
 
 _MOST_ROWS = 60  # that are listed
 _DOUBTFUL = 0.01  # p-value below which a fit is called poor
@@ -28,7 +28,7 @@ def estimate(e: Estimate, name: str, forged: int) -> None:
     worth = f", worth {e.counts.effective_n:,.0f} with equal weights" if weighted else ""
     note(
         f"{e.n:,} reports of {name}{worth}; {e.method}, {100 * e.level:g} % intervals"
-        f"{' that hold all at once' if e.simultaneous else ''}"
+        f"{' that all hold at the same time' if e.simultaneous else ''}"
     )
     shift = e.influence(forged).ravel().tolist() if forged else None
     labels = [(s, u) for s in schema.s_labels for u in schema.u_labels]
@@ -47,6 +47,11 @@ def _remarks(e: Estimate) -> None:
             f"{hidden} of {e.identified.size} cells are not identified: different tables give the "
             f"same law of reports. Their intervals are bounds on what the reports leave possible, "
             f"and more reports will not close them."
+        )
+    if not e.is_protocol_checked:
+        paragraph(
+            "NOT CHECKED whether this protocol released these reports: they carry no fingerprint. "
+            "Reports of another protocol can fit and still give wrong estimates."
         )
     fit = e.goodness_of_fit
     if fit.p_value < _DOUBTFUL:

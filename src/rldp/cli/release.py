@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rldp.cli import arguments, show
-from rldp.errors import ParameterError
+from rldp.cli.messages import print_line, warning
+from rldp.cli.progress import record_bar
+
+if TYPE_CHECKING:
+    from rldp.release.interface import Released
+
+
+class PerChoice(StrEnum):
+    """What gets the same words again under a key."""
+
+    PERSON = "person"
+    RECORD = "record"
 
 
 def release(
@@ -32,8 +41,17 @@ def release(
     ] = "-",
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COL ...", help="Other columns to keep (default: none)."),
+        typer.Option(
+            metavar="COL ...",
+            help="Other columns to keep, outside the guarantee (default: none).",
+        ),
     ] = None,
+    keep_anyway: Annotated[
+        bool,
+        typer.Option(
+            "--keep-anyway", help="Allow columns of S and U in --keep; nothing is hidden then."
+        ),
+    ] = False,
     record_id: Annotated[
         str | None,
         typer.Option(metavar="COL", help="Column with each person's id: one draw per person."),
@@ -42,14 +60,43 @@ def release(
         Path | None,
         typer.Option(metavar="FILE", help="Secret that goes with --record-id; see rldp new-key."),
     ] = None,
+    per: Annotated[
+        PerChoice,
+        typer.Option(help="With a key: same words per person, or new ones for a changed record."),
+    ] = PerChoice.PERSON,
     shuffle: Annotated[
         bool,
-        typer.Option("--shuffle", help="Random order: else the order says whose report it is."),
+        typer.Option("--shuffle", help="Random order, so that reports cannot be linked by it."),
+    ] = False,
+    keep_file_names: Annotated[
+        bool,
+        typer.Option(
+            "--keep-file-names",
+            help="Folder to folder: keep file names (default: numbers in random order).",
+        ),
     ] = False,
     column: Annotated[str, typer.Option(metavar="NAME", help="Column of the reports.")] = "y",
+    missing: Annotated[
+        arguments.ReleaseMissingChoice,
+        typer.Option(help="Missing values that are not a label: refuse them, or drop the record."),
+    ] = arguments.ReleaseMissingChoice.ERROR,
+    encoding: arguments.Encoding = None,
+    fingerprint: Annotated[
+        bool | None,
+        typer.Option(
+            "--fingerprint/--no-fingerprint",
+            help="Column 'protocol' that estimate checks (default: in CSV).",
+        ),
+    ] = None,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas", help="Put an apostrophe before texts that look like formulas."
+        ),
+    ] = False,
     simulate: Annotated[
         int | None,
-        typer.Option(metavar="SEED", help="Repeatable numbers for experiments, not for people."),
+        typer.Option(metavar="SEED", help="Repeatable reports for experiments, not for people."),
     ] = None,
     json: arguments.Json = False,
 ) -> None:
@@ -57,18 +104,23 @@ def release(
 
     [dim]Example:  rldp release income.rldp.json survey.csv -o reports.csv --shuffle[/dim]
     """
-    if (record_id is None) != (key_file is None):
-        raise ParameterError("Expected --record-id and --key-file together, got only one of them.")
-    from rldp.protocol import load
-    from rldp.release.files import release_file
-    from rldp.release.keys import read_key
+    from rldp.auditing.audit import promise
+    from rldp.protocol.loading import load
+    from rldp.protocol.release_protocol import ReleaseProtocol
+    from rldp.release.key_files import read_key
     from rldp.release.randomness import Simulation
+    from rldp.release.release_file import release_file
 
     p = load(protocol)
+    is_proved = isinstance(p, ReleaseProtocol)
+    if not is_proved:
+        warning(show.promise_in_words(promise(p.channel), protocol, p.epsilon))
+    if not escape_formulas:
+        _warn_of_formulas(p, output)
     key = None if key_file is None else read_key(key_file)
     rng = None if simulate is None else Simulation(simulate)
     start = time.perf_counter()
-    with progress_bar(f"releasing {Path(data).name}") as report:
+    with record_bar(f"releasing {Path(data).name}") as report:
         records = release_file(
             p,
             data,
@@ -76,27 +128,51 @@ def release(
             keep=keep or (),
             record_id=record_id,
             key=key,
+            per=per.value,
             rng=rng,
             column=column,
+            keep_anyway=keep_anyway,
+            fingerprint=fingerprint,
+            escape_formulas=escape_formulas,
             shuffle=shuffle,
+            missing=missing.value,
+            encoding=encoding,
+            keep_file_names=keep_file_names,
             progress=report,
         )
     summary = {
         "protocol": p.name,
         "epsilon": p.epsilon,
+        "proved": is_proved,
         "fingerprint": p.fingerprint,
         "records": records,
+        "dropped": records.dropped,
         "output": output,
         "randomness": "keyed" if key else "secure" if rng is None else "simulation",
+        "per": per.value if key else None,
         "shuffled": shuffle,
+        "folder": Path(data).is_dir() and not Path(output).suffix,
         "seconds": time.perf_counter() - start,
     }
-    if output == "-":
-        return  # nothing but the reports goes to the standard output
+    if output == "-":  # nothing but the reports goes to the standard output
+        if records.dropped:
+            print_line(show.dropped(records.dropped))
+        return
     if json:
         show.as_json(summary)
     else:
         show.release(summary)
+
+
+def _warn_of_formulas(p: Released, output: str) -> None:
+    """Say that a spreadsheet may calculate some reports of a text file."""
+    is_text = output == "-" or output.lower().endswith((".csv", ".tsv", ".gz"))
+    formulas = p.report_labels.formulas if is_text else ()
+    if formulas:
+        warning(
+            f"{len(formulas)} of the reports, such as {formulas[0]!r}, look like formulas to a "
+            f"spreadsheet that opens this file (--escape-formulas)."
+        )
 
 
 def new_key(
@@ -107,41 +183,10 @@ def new_key(
 
     [dim]Example:  rldp new-key income.key[/dim]
     """
-    from rldp.release.keys import write_new_key
+    from rldp.release.key_files import write_new_key
 
     write_new_key(file)
     if json:
         show.as_json({"output": str(file)})
     else:
-        show.note(f"Written: {file}. Who has it and the ids can undo the reports: keep it secret.")
-
-
-@contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, float | None], Any] | None]:
-    """A bar with rate and time left on the terminal, gone when done; none where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[records]:,} records, {task.fields[rate]:,.0f}/s"),
-        TimeRemainingColumn(),
-    )
-    start = time.perf_counter()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=None, records=0, rate=0.0)
-
-        def report(records: int, share: float | None) -> None:
-            progress.update(
-                task,
-                completed=share or 0,
-                total=None if share is None else 1.0,
-                records=records,
-                rate=records / max(1e-9, time.perf_counter() - start),
-            )
-
-        yield report
+        show.note(f"Written: {file}. Keep it secret: with it and the ids, reports can be undone.")

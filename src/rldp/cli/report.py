@@ -1,62 +1,116 @@
-"""An audit in words: how far reports move the odds on S, and what is not covered."""
+"""An audit in words: how far reports move the odds on S, who learns what, what is not promised."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rldp.cli.show import note, paragraph
-from rldp.wording import columns_title, finite, holds, not_covered, set_in_words, worst_case
+from rldp.cli.show import note, paragraph, scope
+from rldp.decimals import ratio_up, rounded_up, shortest
+from rldp.presentation.promises import (
+    covered,
+    further_promises,
+    is_kept,
+    level_rows,
+    not_covered,
+    risk_levels,
+    worst_case,
+)
+from rldp.presentation.risk_texts import (
+    attacker_rows,
+    attacker_summary,
+    coverage_in_words,
+    guarantee_in_words,
+    guarantee_rows,
+    refreshed_in_words,
+    repeated_in_words,
+    short_advice,
+)
+from rldp.presentation.texts import columns_title, finite, sensitive_names, set_in_words
 
 if TYPE_CHECKING:
+    from rldp.auditing.repeated import Repeated
+    from rldp.auditing.risk import Risk
     from rldp.channel import Channel
-    from rldp.disclosure import Risk
-    from rldp.robust import RobustUtility
     from rldp.uncertainty import UncertaintySet
+    from rldp.utility.robust import RobustUtility
 
 _MOST_ROWS = 24  # S values that are listed
 _LONGEST = 40  # characters of a label
 
 
-def risk(
-    found: Risk,
-    F: UncertaintySet,
-    channel: Channel,
-    *,
-    file: str,
-    name: str | None,
-    claim: float | None,
-) -> None:
-    """Print the worst case, and what a report can tell of S.
+class Subject(NamedTuple):
+    """What was audited: the file, the protocol's name (None for a matrix), and the ε claimed."""
 
-    Args:
-        found: what to print.
-        F: the set that it is about.
-        channel: the channel that it is about, to name its reports.
-        file: the file's name.
-        name: of the protocol; None for a matrix.
-        claim: an ε to compare with.
-    """
-    S = ", ".join(column.name for column in F.table.schema.sensitive)
-    note(f"{file}: {name or 'a matrix'}   {columns_title(F.table)}")
+    file: str
+    name: str | None
+    claim: float | None
+
+
+class Refreshed(NamedTuple):
+    """One report that is refreshed from a kept answer, and several."""
+
+    one: Repeated
+    several: Repeated
+
+
+def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> None:
+    """Print the worst case, and what a report can tell of S."""
+    F, channel, claim = found.audit.uncertainty, found.audit.channel, subject.claim
+    S = sensitive_names(F.table.schema)
+    note(f"{subject.file}: {subject.name or 'a matrix'}   {columns_title(F.table)}")
     paragraph("F: " + set_in_words(F).removeprefix("private for ").partition(";")[0])
 
     note(f"\nHow far one report can move the odds on {S}")
-    audit = found.audit
-    rows = {
-        "over F": audit.epsilon,
-        "over F, each conditional by itself": audit.epsilon_apart,
-        "over all distributions": audit.epsilon_all,
-        "on the whole record (plain LDP)": audit.epsilon_plain,
-    }
-    _columns([(line, f"ε = {_epsilon(x)}", _odds(x)) for line, x in rows.items()])
-    if claim is not None:
-        note(f"  the claim ε = {claim:g} {'holds' if holds(found, claim) else 'is BROKEN'}")
-    paragraph(worst_case(found, F, channel, S, is_protocol=name is not None), after_space=True)
+    rows = level_rows(found, F.table.schema)
+    _columns([(line, f"ε = {rounded_up(x)}", _odds(x)) for line, x in rows.items()])
+    _claims(found, claim)
+    is_protocol = subject.name is not None
+    paragraph(worst_case(found, F, channel, S, is_protocol=is_protocol), after_space=True)
 
-    note(f"\n{S}: share of people, and at most after any report")
+    _attackers(found, S)
+    _values(found, S)
+    paragraph(repeated_in_words(found.repeated, F.table.schema), after_space=True)
+    if refreshed is not None:
+        paragraph(refreshed_in_words(*refreshed, claim))
+    if found.coverage is not None:
+        paragraph(coverage_in_words(found.coverage), after_space=True)
+        if (advice := short_advice(found.coverage)) is not None:
+            paragraph(f"{advice} (--set kl-finite, --set total-variation)")
+    note("")
+    scope(risk_levels(found, claim), F)
+
+
+def _claims(found: Risk, claim: float | None) -> None:
+    """What was claimed, and whether it holds."""
+    guarantees = found.audit.guarantees
+    if guarantees and claim == found.audit.claimed and len(guarantees) > 1:
+        note("\nWhat is promised, and what the audit finds")
+        schema = found.audit.uncertainty.table.schema
+        _columns([guarantee_in_words(g, schema) for g in guarantees])
+    elif claim is not None:
+        verdict = "holds" if is_kept(found, claim) else "is BROKEN"
+        note(f"  the claim ε = {shortest(claim)} {verdict}")
+
+
+def _attackers(found: Risk, S: str) -> None:
+    paragraph(
+        f"Of 1,000 people, before → after a report, at the frequencies of the table: whose {S} is "
+        f"guessed rightly, and is more than 95 % or 99 % certain, by who guesses",
+        after_space=True,
+    )
+    rows = attacker_rows(found.attackers, found.audit.uncertainty.table.schema)
+    heads = ("", "right", "> 95 %", "> 99 %", "odds")
+    _columns([heads, *rows])
+    if any(a.is_bound or a.name == "knows_more" for a in found.attackers):
+        note("  ≤: at most; the odds of strangers are over F")
+
+
+def _values(found: Risk, S: str) -> None:
+    note(f"\n{S}: share in the table, and at most after any report, over F, for someone who")
+    note("knows nothing else about the person")
     shown = found.values[:_MOST_ROWS]
     _columns(
         [
@@ -67,52 +121,38 @@ def risk(
     if len(found.values) > len(shown):
         note(f"  … and {len(found.values) - len(shown)} more; --json lists them all")
 
-    guess, two, at_most = found.guess, found.second_report, "at most "
-    paragraph(
-        f"Best guess: right for {_percent(guess.without_report)} of people without a report, "
-        f"and for {at_most * guess.is_bound}{_percent(guess.with_report)} with it.",
-        after_space=True,
-    )
-    paragraph(
-        f"Two fresh reports of one person: {at_most * two.is_bound}ε = {_epsilon(two.epsilon)} "
-        f"together, {_odds(two.epsilon)}."
-    )
-    if found.coverage is not None:
-        c = found.coverage
-        paragraph(
-            f"F held the truth in {100 * c.simulated:.1f} ± {100 * c.std_error:.1f} % of "
-            f"{c.simulations:,} simulated samples (promised {100 * c.nominal:g} %)."
-        )
-    note("\nNot covered")
-    for sentence in not_covered(F):
-        paragraph(f"- {sentence}")
 
-
-def risk_summary(
-    found: Risk, F: UncertaintySet, *, file: str, name: str | None, claim: float | None
-) -> dict[str, Any]:
+def risk_summary(found: Risk, subject: Subject, refreshed: Refreshed | None) -> dict[str, Any]:
     """The same for machines; infinite numbers as text."""
-    audit, labels = found.audit, F.table.schema.s_labels
+    audit, claim = found.audit, subject.claim
+    F, labels = audit.uncertainty, audit.uncertainty.table.schema.s_labels
+    levels = risk_levels(found, claim)
     witness = asdict(audit.witness) | {
         "s": labels[audit.witness.s],
         "other_s": labels[audit.witness.other_s],
         "p_su": audit.witness.p_su.tolist(),
     }
     summary = {
-        "file": file,
-        "protocol": name,
+        "file": subject.file,
+        "protocol": subject.name,
         "claimed": claim,
-        "holds": None if claim is None else holds(found, claim),
+        "holds": None if claim is None else is_kept(found, claim),
         "epsilon": audit.epsilon,
         "epsilon_apart": audit.epsilon_apart,
         "epsilon_all": audit.epsilon_all,
+        "epsilon_given_u": audit.epsilon_given_u,
         "epsilon_plain": audit.epsilon_plain,
+        "guarantees": guarantee_rows(audit.guarantees),
         "witness": witness,
         "values": [asdict(value) for value in found.values],
+        "attackers": [attacker_summary(attacker) for attacker in found.attackers],
         "guess": asdict(found.guess),
-        "second_report": asdict(found.second_report),
+        "repeated": asdict(found.repeated),
+        "refreshed": None if refreshed is None else [asdict(r) for r in refreshed],
         "coverage": None if found.coverage is None else asdict(found.coverage),
-        "not_covered": not_covered(F),
+        "also_promised": further_promises(levels, F),
+        "also_covered": covered(levels, F),
+        "not_covered": not_covered(levels, F),
     }
     return {key: finite(value) for key, value in summary.items()}
 
@@ -149,12 +189,8 @@ def _short(label: str) -> str:
     return label if len(label) <= _LONGEST + 10 else f"{label[:_LONGEST]}…"
 
 
-def _epsilon(x: float) -> str:
-    return "∞" if math.isinf(x) else f"{x:.4f}"
-
-
 def _odds(x: float) -> str:
-    return f"odds × {math.exp(x):.4g}" if x < 700 else "no limit"
+    return f"odds × {ratio_up(math.exp(x))}" if x < 700 else "no limit"
 
 
 def _percent(x: float) -> str:

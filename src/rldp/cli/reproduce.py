@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
@@ -15,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rldp.cli import arguments, show
+from rldp.cli.progress import step_bars
 
 if TYPE_CHECKING:
-    from rldp.experiments.reproduction import Reproduction
-
-Progress = Callable[[int, int], None]
+    from rldp.reproduction.run import Reproduction
 
 
 class BackendChoice(StrEnum):
@@ -60,7 +58,7 @@ def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="PROTOCOL ...", help="Compute these anew and keep the other rows."
+            "--only", metavar="PROTOCOL ...", help="Compute these again and keep the other rows."
         ),
     ] = None,
     jobs: Annotated[
@@ -82,19 +80,19 @@ def reproduce(
 
     [dim]Example:  rldp reproduce opt --quick -o figures[/dim]
     """
-    from rldp.experiments.curves import VERSIONS
-    from rldp.experiments.reproduction import reproduce as make
+    from rldp.reproduction.curves import VERSIONS
+    from rldp.reproduction.run import reproduce as make
+    from rldp.reproduction.store import Backend
 
     versions = VERSIONS if version is VersionChoice.BOTH else (version.value,)
-    with _ended_in_order(), _cluster(backend, scheduler), _bar() as progress:
+    with _ended_in_order(), _cluster(backend, scheduler), step_bars() as progress:
         made = make(
             figure or (),
             output,
             quick=quick,
             versions=versions,
             only=only or (),
-            jobs=jobs,
-            backend=backend.value,
+            backend=Backend(backend.value, jobs),
             progress=progress,
         )
     if json:
@@ -104,7 +102,7 @@ def reproduce(
 
 
 def _told(made: Reproduction) -> None:
-    from rldp.experiments.claims import FAILS, HOLDS, OPEN
+    from rldp.reproduction.claims import FAILS, HOLDS, OPEN
 
     outcomes = [verdict.outcome for verdict in made.verdicts]
     judged = f"{outcomes.count(HOLDS)} claims hold, {outcomes.count(FAILS)} do not"
@@ -163,28 +161,3 @@ def _cluster(backend: BackendChoice, scheduler: str | None) -> Iterator[None]:
         raise MissingExtraError("Dask is needed: pip install 'rldp[dask]'.") from None
     with distributed.Client(*([scheduler] if scheduler else [])):
         yield
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[str], Progress] | None]:
-    """A bar on the terminal, gone when done; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-
-        def titled(title: str) -> Progress:
-            task = bars.add_task(title, total=None)
-            return lambda done, total: bars.update(task, completed=done, total=total)
-
-        yield titled

@@ -6,20 +6,45 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table as Grid
 
-from rldp.wording import MEANINGS, TITLES, columns_title, gap_in_words, set_in_words
+from rldp.decimals import brief_up, shortest
+from rldp.presentation.promises import covered, further_promises, not_covered, promise
+from rldp.presentation.risk_texts import attacker_summary, risk_line
+from rldp.presentation.texts import (
+    TITLES,
+    columns_title,
+    finite,
+    gap_in_words,
+    meaning,
+    replaced,
+    set_in_words,
+    title,
+)
 
 if TYPE_CHECKING:
+    from rldp.auditing.audit import Promise
+    from rldp.auditing.levels import Levels
     from rldp.proof import Proof
-    from rldp.protocol import ReleaseProtocol
+    from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.uncertainty import UncertaintySet
 
 _NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
+_MOST_PLANNED = 64  # cells whose estimates are foretold at once
+_LEVEL = 0.95
+
+
+_CHANGED = {
+    "person": "A changed record is reported with the same words: anyone who sees two different "
+    "reports knows of the change, and may learn both records with certainty; see --per record.",
+    "record": "A changed record is reported with new words: anyone who sees two different reports "
+    "knows of the change. The guarantee covers one report, not both.",
+}
 
 
 def note(text: str) -> None:
@@ -29,21 +54,45 @@ def note(text: str) -> None:
 
 def release(summary: Mapping[str, Any]) -> None:
     """What was released, and what to know about it."""
+    claims = "" if summary["proved"] else "claims "
     note(
         f"Released {summary['records']:,} records by {summary['protocol']} "
-        f"(ε = {summary['epsilon']:g}) to {summary['output']}"
+        f"({claims}ε = {shortest(summary['epsilon'])}) to {summary['output']}"
     )
+    if summary["dropped"]:
+        note(dropped(summary["dropped"]))
     if summary["randomness"] == "simulation":
         note("A simulation: anyone who knows the seed can undo it. Not for people's data.")
     if summary["randomness"] == "secure":
-        note("Drawn afresh: do not release the same people again, a second report tells more.")
+        note(
+            "New random draws: do not release the same people again; a second report reveals more."
+        )
+    if summary["per"] is not None:
+        note("Keyed: a person whose record is unchanged gets the same report again.")
+        note(_CHANGED[summary["per"]])
+    if summary["folder"]:
+        note("Each file holds the reports of one input file. If files differ by a sensitive value,")
+        note("the reports of a file reveal it: release to one file with --shuffle instead.")
     if not summary["shuffled"]:
-        note("In the order of the records: who knows it knows whose report is whose (--shuffle).")
+        note("In the order of the records: anyone who knows it can link reports; use --shuffle.")
+
+
+def dropped(records: int) -> str:
+    """How many records have no report."""
+    return f"{records:,} records with missing values dropped: they have no report."
 
 
 def as_json(value: Any) -> None:
-    """The value as JSON."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    """The value as JSON, null where a number is not finite."""
+    print(json.dumps(_finite(value), indent=1, ensure_ascii=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
@@ -55,8 +104,12 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
     for i in range(0, len(epsilons), at_once):
         console.print(_grid(records, epsilons[i : i + at_once], with_notes=len(epsilons) == 1))
     bits = F.table.entropy / math.log(2)
-    note(f"bits kept of H(X) = {bits:.3f} bits, and the share; ★ the most at this ε")
-    note(set_in_words(F))
+    paragraph(
+        f"± the root mean squared error, in percentage points, of estimates of the cells from "
+        f"{F.table.n:,} reports, ★ the smallest; then the share that is kept of H(X) = {bits:.3f} "
+        f"bits. All are {set_in_words(F)} against someone who knows nothing else about the person. "
+        f"What else each promises: ε against someone who knows U, and ε whatever is true."
+    )
 
 
 def _grid(
@@ -65,48 +118,111 @@ def _grid(
     grid = Grid()
     grid.add_column("protocol", no_wrap=True)
     for epsilon in epsilons:
-        grid.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)
+        grid.add_column(f"ε = {shortest(epsilon)}", justify="right", no_wrap=True)
     if with_notes:
-        grid.add_column("seconds", justify="right", no_wrap=True)
+        grid.add_column("ε, U known", justify="right", no_wrap=True)
+        grid.add_column("ε, always", justify="right", no_wrap=True)
         grid.add_column("how")
-    real = [record for record in records if record["protocol"] != "ceiling"]
     best = {
-        e: max((r["utility"] for r in real if r["epsilon"] == e), default=0.0) for e in epsilons
+        e: min((r["error"] for r in records if r["epsilon"] == e and r["error"] >= 0), default=0.0)
+        for e in epsilons
     }
     for name in dict.fromkeys(record["protocol"] for record in records):
         rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
-        is_real = name != "ceiling"
-        cells = [
-            _kept(rows[e], is_best=is_real and rows[e]["utility"] >= best[e]) for e in epsilons
-        ]
+        cells = [_kept(rows[e], is_best=rows[e]["error"] <= best[e]) for e in epsilons]
         if with_notes:
-            cells += [f"{rows[epsilons[0]]['seconds']:.3f}", TITLES.get(name, "")]
+            row = rows[epsilons[0]]
+            cells += [_level(row["epsilon_given_u"]), _level(row["epsilon_all"])]
+            cells.append(TITLES.get(name, ""))
         grid.add_row(name, *cells)
     return grid
 
 
 def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
-    text = f"{record['utility'] / math.log(2):.4f} {100 * record['normalised']:5.1f} %"
+    text = f"{_error(record['error'])} {100 * record['normalised']:5.1f} %"
     return f"[bold]★ {text}[/bold]" if is_best else text
+
+
+def _error(error: float) -> str:
+    if math.isnan(error):
+        return ""
+    return "no estimate" if math.isinf(error) else f"± {100 * error:.2f}"
+
+
+def _level(epsilon: float) -> str:
+    if math.isnan(epsilon):
+        return ""
+    return "none" if math.isinf(epsilon) else f"{epsilon:.3g}"
 
 
 def protocol(p: ReleaseProtocol) -> None:
     """What was designed, what it keeps and what it promises."""
-    names = ", ".join(column.name for column in p.schema.sensitive)
-    note(f"{p.name}: {TITLES.get(p.name, '')}")
+    from rldp.auditing.attackers import attackers_of
+    from rldp.auditing.levels import levels
+
+    F, beyond = p.uncertainty, levels(p)
+    note(f"{p.name}: {title(p.name)}")
+    if (instead := replaced(p)) is not None:
+        note(instead)
     grid = Grid.grid(padding=(0, 2))
     for name, value in p.parameters.items():
-        grid.add_row(f"  {name}", _numbers(value), f"[dim]{MEANINGS.get(name, '')}[/dim]")
+        grid.add_row(f"  {name}", _numbers(value), f"[dim]{meaning(name)}[/dim]")
     Console(highlight=False).print(grid)
-    note(
-        f"keeps {p.utility / math.log(2):.4f} bits, {100 * p.normalised_utility:.1f} % of H(X); "
-        f"no answer changes anyone's odds on {names} by more than e^{p.epsilon:g} "
-        f"= {math.exp(p.epsilon):.4g}"
-    )
+    note(f"keeps {p.utility / math.log(2):.4f} bits, {100 * p.normalised_utility:.1f} % of H(X)")
+    if p.is_interrupted:
+        note("interrupted: this is the best so far")
     if p.optimality_gap is not None:
         note(gap_in_words(p))
-    note(set_in_words(p.uncertainty))
-    note("not promised: privacy of U itself, against other distributions, or for repeated answers")
+    paragraph(f"promised: {promise(beyond, F)}")
+    for sentence in further_promises(beyond, F):
+        paragraph(f"promised: {sentence}")
+    paragraph(f"F: {set_in_words(F).removeprefix('private for ')}")
+    scope(beyond, F)
+    paragraph(risk_line(attackers_of(p), p.schema))
+    if p.table.counts.size <= _MOST_PLANNED:
+        paragraph(_estimates(p))
+
+
+def _estimates(p: ReleaseProtocol) -> str:
+    """How well as many reports as the table has records would estimate its cells."""
+    from rldp.errors import DataError
+    from rldp.estimation.sample_size import plan
+
+    try:
+        found = plan(p, level=_LEVEL)
+    except DataError:
+        return "the reports identify no cell of the table; --identifiable identifies all"
+    cells, known = p.table.counts.size, len(found.names)
+    margin = float(found.margins(p.table.n).max())
+    which = f"all {cells}" if known == cells else f"{known} of {cells}"
+    told = (
+        f"{p.table.n:,} reports would estimate {which} cells to ± {100 * margin:.2g} percentage "
+        f"points or better ({100 * _LEVEL:g} % intervals, if the table is the truth)"
+    )
+    return told if known == cells else f"{told}; --identifiable identifies all"
+
+
+def scope(beyond: Levels, F: UncertaintySet) -> None:
+    """What ε covers beyond F, and what is not promised."""
+    also = f"Also covered by ε = {brief_up(beyond.over_f)}"
+    parts = {also: covered(beyond, F), "Not promised": not_covered(beyond, F)}
+    for head, sentences in parts.items():
+        if sentences:
+            note(head)
+        for sentence in sentences:
+            paragraph(f"- {sentence}")
+
+
+def written(file: Path | None) -> None:
+    """Where a protocol is, and who may have it."""
+    if file is None:
+        note("Nothing was saved; -o FILE writes the protocol.")
+        return
+    note(f"Written: {file}")
+    note(
+        f"It holds the counts of the sample: store it only where those may be. "
+        f"For clients:  rldp public {file} -o OUT"
+    )
 
 
 def _numbers(value: float | tuple[float, ...]) -> str:
@@ -118,7 +234,8 @@ def _numbers(value: float | tuple[float, ...]) -> str:
 
 def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
     """The same for machines; infinite parameters as text."""
-    from rldp.documents import parameters_document
+    from rldp.auditing.attackers import attackers_of
+    from rldp.protocol.documents import parameters_document
 
     return {
         "protocol": p.name,
@@ -128,14 +245,54 @@ def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
         "utility": p.utility,
         "normalised": p.normalised_utility,
         "optimality_gap": p.optimality_gap,
+        "interrupted": p.is_interrupted,
+        "attackers": finite([attacker_summary(attacker) for attacker in attackers_of(p)]),
         "file": None if output is None else str(output),
+    }
+
+
+def public_promise(found: Promise, file: Path) -> None:
+    """What the table of a public file promises, as it holds no proof of more."""
+    note(f"{file} is a public file: it holds the table, and no proof. Nothing was proved.")
+    note("By itself the table promises, whatever distribution is true:")
+    for line, epsilon in _promises(found).items():
+        note(f"  {line:<34} {epsilon}")
+
+
+def promise_in_words(found: Promise, file: Path, claim: float) -> str:
+    """The same in one paragraph."""
+    levels = ", ".join(f"{epsilon} {line}" for line, epsilon in _promises(found).items())
+    return (
+        f"{file} is a public file: its ε = {shortest(claim)} over F is a claim that this file does "
+        f"not prove. By itself the table promises {levels}."
+    )
+
+
+def promise_summary(found: Promise, file: Path, claim: float) -> dict[str, Any]:
+    """The same for machines; infinite numbers as text."""
+    levels = {
+        name: "inf" if math.isinf(epsilon) else epsilon for name, epsilon in asdict(found).items()
+    }
+    return {"file": str(file), "proved": False, "claimed": claim, **levels}
+
+
+def _promises(found: Promise) -> dict[str, str]:
+    levels = {
+        "over all distributions": found.epsilon_all,
+        "against someone who knows U": found.epsilon_given_u,
+        "on the whole record (plain LDP)": found.epsilon_plain,
+    }
+    nothing = " (nothing)"
+    return {
+        line: f"ε = {brief_up(epsilon)}{nothing * math.isinf(epsilon)}"
+        for line, epsilon in levels.items()
     }
 
 
 def proof(found: Proof, *, with_intervals: bool) -> None:
     """What was proved, and how tightly."""
     paragraph(
-        f"proved: ε = {float(found.epsilon):g} over {found.uncertainty}: "
+        f"proved: ε = {shortest(found.epsilon)} over {found.uncertainty}: "
         f"{found.conditions:,} inequalities, least room {found.slack:.2g}"
     )
     if with_intervals:
@@ -146,6 +303,7 @@ def proof_summary(found: Proof, file: Path, *, with_intervals: bool) -> dict[str
     """The same for machines."""
     return {
         "file": str(file),
+        "proved": True,
         "epsilon": float(found.epsilon),
         "uncertainty": found.uncertainty,
         "conditions": found.conditions,

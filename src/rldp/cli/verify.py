@@ -1,4 +1,4 @@
-"""`rldp verify`: whether a protocol file proves its ε."""
+"""`rldp verify`: whether a protocol file proves its ε, and who signed it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from rldp.cli import arguments, show
-from rldp.errors import CertificateError
+from rldp.decimals import shortest
+from rldp.errors import CertificateError, ParameterError
 
 
 def verify(
@@ -19,26 +20,82 @@ def verify(
             "--intervals", help="Check again in interval arithmetic, by independent code."
         ),
     ] = False,
+    vouches: Annotated[
+        Path | None,
+        typer.Option(metavar="PUBLIC", help="A public file: is it PROTOCOL without the sample?"),
+    ] = None,
+    signed_by: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Public key, or its file, that must have signed it."),
+    ] = None,
+    signature: Annotated[
+        Path | None,
+        typer.Option(metavar="SIG", help="File of the signature (default: PROTOCOL.sig)."),
+    ] = None,
     json: arguments.Json = False,
 ) -> None:
     """Prove the ε of a protocol file again, in exact arithmetic; exit code 1 if it does not hold.
 
-    [dim]Example:  rldp verify race.rldp.json[/dim]
-    """
-    from rldp.protocol import verify as prove
+    A public file holds no proof: the answer is what its table promises by itself, and exit code 1,
+    unless you asked for a signature and it is there.
 
-    proof = prove(file)
+    [dim]Example:  rldp verify race.rldp.json --vouches race.public.json[/dim]
+    """
+    from rldp.protocol.content import PUBLIC, read_content
+    from rldp.protocol.loading import verify as prove
+
+    if signature is not None and signed_by is None:
+        raise ParameterError("--signature goes with --signed-by, which says whose it must be.")
+    key = None if signed_by is None else _digits(signed_by)
+    if read_content(file).document["format"] == PUBLIC:
+        if vouches is not None:
+            raise ParameterError(f"--vouches goes with a whole file, and {file} is a public one.")
+        _tell_of_public(file, key, signature, as_json=json)
+        return
+    proof = prove(file, vouches=vouches, signed_by=key, signature=signature)
     if intervals:
         _check_again(file)
     if json:
-        show.as_json(show.proof_summary(proof, file, with_intervals=intervals))
+        summary = show.proof_summary(proof, file, with_intervals=intervals)
+        public = None if vouches is None else str(vouches)
+        show.as_json(summary | {"vouches": public, "signed_by": key})
+        return
+    show.proof(proof, with_intervals=intervals)
+    if vouches is not None:
+        show.note(f"{vouches} is exactly its public version: the proof holds for it")
+    if key is not None:
+        show.note(f"signed by {key}")
+
+
+def _digits(signed_by: str) -> str:
+    from rldp.protocol.signatures import public_key
+
+    return public_key(signed_by)
+
+
+def _tell_of_public(file: Path, key: str | None, signature: Path | None, *, as_json: bool) -> None:
+    """What the table promises; an error unless it is signed, as nothing was proved."""
+    from rldp.auditing.audit import promise
+    from rldp.protocol.loading import load
+
+    p = load(file, signed_by=key, signature=signature)
+    found = promise(p.channel)
+    if as_json:
+        show.as_json(show.promise_summary(found, file, p.epsilon) | {"signed_by": key})
     else:
-        show.proof(proof, with_intervals=intervals)
+        show.public_promise(found, file)
+    claim = f"{file} is a public file and holds no proof of its ε = {shortest(p.epsilon)}"
+    whole = f"whoever has the whole file can run rldp verify WHOLE --vouches {file}"
+    if key is None:
+        raise CertificateError(f"Nothing was proved: {claim}; {whole}.")
+    if not as_json:
+        show.note(f"signed by {key}")
+        show.paragraph(f"{claim}: you rely on the signer. To prove it, {whole}.")
 
 
 def _check_again(file: Path) -> None:
-    from rldp.files import read_document
     from rldp.intervals import check_with_intervals
+    from rldp.io.json_files import read_document
     from rldp.proof import ProofError
 
     try:

@@ -1,24 +1,22 @@
-"""What reports can tell at all: the null space of the channel, and bounds on what lies in it."""
+"""What reports can determine: the null space of the channel, and bounds on the rest."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from rldp._types import Array, Flags
 from rldp.channel import Channel
 from rldp.errors import DataError
-from rldp.estimation.cells import sums_over_s, sums_over_u
-from rldp.estimation.figures import normal_quantile
+from rldp.estimation.contrasts import sums_over_s, sums_over_u
+from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import moments
 
-Array = NDArray[np.float64]
-
-_WIDENINGS = 60  # of a confidence box that holds no distribution
+_WIDENINGS = 60  # by which a confidence box without a distribution is widened
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +24,7 @@ class Identifiability:
     """Which quantities the law of the reports determines.
 
     Args:
-        rank: dimension of the distributions that reports tell apart, plus 1; n_s n_u at most.
+        rank: 1 + the dimension of the distributions that reports can distinguish; at most n_s n_u.
         is_full: whether the whole table is identified.
         condition: 1 over the smallest canonical correlation of record and report for records that
             are uniform: how much larger standard errors are in the worst direction than without
@@ -39,13 +37,13 @@ class Identifiability:
     rank: int
     is_full: bool
     condition: float
-    cells: NDArray[np.bool_]
-    s: NDArray[np.bool_]
-    u: NDArray[np.bool_]
+    cells: Flags
+    s: Flags
+    u: Flags
 
 
 def identifiability(channel: Channel) -> Identifiability:
-    """What reports of a channel can tell, whatever their number.
+    """What reports of a channel can determine, if there are enough of them.
 
     >>> from rldp.channel import DenseChannel
     >>> merged = identifiability(DenseChannel([[[0.9, 0.1], [0.9, 0.1]], [[0.2, 0.8], [0.2, 0.8]]]))
@@ -71,13 +69,13 @@ def bounds(
 ) -> tuple[Array, Array]:
     """The least and largest C·p over distributions that the reports do not exclude.
 
-    These are all p ≥ 0 with sum 1 for which the mean of every feature lies in its interval, all
-    intervals holding at once by Šidák's inequality. With ever more reports the bounds become sharp:
-    what the law of the reports leaves possible. If there is no such distribution the intervals are
-    widened until there is one.
+    These are all p ≥ 0 with sum 1 for which the mean of every feature lies in its confidence
+    interval; all intervals hold at once by Šidák's inequality. With more reports the bounds
+    approach the range that the law of the reports leaves possible. If there is no such
+    distribution, the intervals are widened until there is one.
     """
     M = inverse.features.M
-    # p sums to 1, so a constant may be taken off each row: most rows then have few entries
+    # p sums to 1, so a constant may be subtracted from each row: then most have few entries
     common = np.median(M, axis=1, keepdims=True)
     rows, place = np.unique(np.round(M - common, 15), axis=0, return_index=True)
     centre = (M @ p - common[:, 0])[place]
@@ -114,7 +112,7 @@ def _least(c: Array, box: LinearConstraint) -> float | None:
 
 
 def full_table(inverse: Inverse, purpose: str) -> None:
-    """Refuse a purpose that needs every cell where some are not identified."""
+    """Raise an error if not all cells are identified, and `purpose` needs all of them."""
     missing = len(inverse.p0) - 1 - inverse.V.shape[1]
     if missing:
         raise DataError(

@@ -7,7 +7,7 @@ the features at p0, the estimate of the vector p is
 
 with z the mean of the features and C the projection onto vectors that sum to 0. This is generalised
 least squares with weights fixed before any report is seen, hence exactly unbiased for every p, and
-it sums to 1. Where M is square and regular it is the inverse of M, whatever the weights.
+it sums to 1. If M is square and regular it is the inverse of M, whatever the weights.
 A quantity c·p is identified iff c is, up to a constant, in the row space of W M C.
 """
 
@@ -16,17 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rldp.estimation.counts import ReportCounts
-from rldp.estimation.figures import Figures, normal_quantile
+from rldp._types import Array, Flags
+from rldp.estimation.interval_estimates import Figures, normal_quantile
 from rldp.estimation.moments import Moments
-
-Array = NDArray[np.float64]
+from rldp.estimation.report_counts import ReportCounts
 
 _INVISIBLE = 1e-7  # a canonical correlation that 10^14 reports could not tell from 0
 _RTOL = 1e-8
-_CAREFUL = 10.0  # √ of the effective counts nv/h² above which normal laws are trusted more and more
+_CAREFUL = 10.0  # √(nv/h²) above which the correction for small counts fades
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Inverse:
 
     @classmethod
     def at(cls, features: Moments, p0: Array) -> Inverse:
-        """The best unbiased one at p0."""
+        """The linear map with the smallest variance at p0 of all that are unbiased."""
         mean = features.M @ p0
         centred = features.M - features.M.mean(axis=1, keepdims=True)
         left, singular, right = np.linalg.svd(features.whitened(centred, mean), full_matrices=False)
@@ -58,7 +56,7 @@ class Inverse:
         G = (V / singular[seen]) @ features.unwhitened(left[:, seen].T, mean)
         return cls(features, p0, singular / np.sqrt(len(p0)), V, G)
 
-    def identified(self, C: Array) -> NDArray[np.bool_]:
+    def identified(self, C: Array) -> Flags:
         """Whether each row of C, shape (rows, cells), is a quantity that the reports determine."""
         centred = C - C.mean(axis=1, keepdims=True)
         hidden = centred - (centred @ self.V) @ self.V.T
@@ -84,8 +82,8 @@ class Inverted:
         inverse: the linear map.
         p: the estimate, shape (cells,).
         covariance: of it, shape (cells, cells); 0 in directions that are not identified.
-        effective_n: number of reports, of those with equal weights that tell as much.
-        fraction: share of a finite population that was sampled; so much less sampling variance.
+        effective_n: number of reports with equal weights that have the same information.
+        fraction: share of a finite population that was sampled, which reduces the variance.
     """
 
     inverse: Inverse
@@ -96,17 +94,18 @@ class Inverted:
 
     @property
     def identified_by(self) -> Inverse:
-        """What says which quantities are identified."""
+        """The map that says which quantities are identified."""
         return self.inverse
 
     def figures(self, C: Array, level: float, family: int = 1) -> Figures:
         """Estimates of the rows of C with intervals for each, or for `family` at once.
 
-        The interval of θ = c·p generalises Wilson's with continuity correction: θ is in it iff
-        |θ̂ - θ| ≤ h/2n + z √(max(v, v(θ))/n), with h the largest jump of one report, v the variance
-        seen and v(θ) that of p moved to θ by more of the cells with the largest or the least c.
-        Where a report is the record itself this is Wilson's; where noise prevails, it is ± z se.
-        What is there for few counts, h and the maximum, fades as nv/h² exceeds 100.
+        The interval of θ = c·p generalises Wilson's interval with continuity correction: θ is in it
+        iff |θ̂ - θ| ≤ h/2n + z √(max(v, v(θ))/n), with h the largest change by one report, v the
+        observed variance, and v(θ) the variance if p is moved to θ along the cells with the largest
+        or the smallest c. If reports are the records themselves, this is Wilson's interval; if
+        noise dominates, it is ± z se. The corrections for small counts, h and the maximum, fade as
+        nv/h² exceeds 100.
         """
         features, n = self.inverse.features, self.effective_n
         A = C @ self.inverse.G
@@ -141,7 +140,7 @@ class Inverted:
 def _reach(half: Array, k: float, v: Array, slope: Array, rest: float, care: Array) -> Array:
     """The largest d with (d - half)² ≤ k v(d), v(d) = v + slope d - rest d².
 
-    With care 1 it is the largest for max(v, v(d)) instead, and in between for care below 1.
+    With care = 1 it is the largest d for max(v, v(d)); a smaller care interpolates.
     """
     plain = half + np.sqrt(k * v)
     # lead d² - (2 half + k slope) d + half² - k v = 0
@@ -152,9 +151,9 @@ def _reach(half: Array, k: float, v: Array, slope: Array, rest: float, care: Arr
 
 
 def inverted(inverse: Inverse, counts: ReportCounts) -> Inverted:
-    """The estimate from counted reports, with the covariance that they show themselves."""
+    """The estimate from counted reports, with the covariance estimated from the same reports."""
     n, one = counts.effective_n, counts.squares_mean
-    # weights that differ: deviations are from the weighted mean
+    # with unequal weights, deviations are taken from the weighted mean
     shift = inverse.G @ (one - counts.mean)
     covariance = inverse.features.sandwich(inverse.G, one) + np.outer(shift, shift)
     covariance /= max(1.0, n - 1)

@@ -1,7 +1,8 @@
 """Features of a report whose means are linear in p, with their exact covariance.
 
-A report of a listed channel has one feature for each output, of a unary channel one for each block
-and symbol, so that its outputs are never listed. Cells (s, u) are in one axis here, u fastest.
+A report of a listed channel has one feature for each output. A report of a unary channel has one
+for each block and symbol, so that its many outputs are never listed. Cells (s, u) are one axis
+here, u fastest.
 """
 
 from __future__ import annotations
@@ -10,14 +11,12 @@ from abc import ABC, abstractmethod
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rldp._types import Array, Flags, Integers
 from rldp.channel import Channel, UnaryChannel
 from rldp.errors import DataError
 
-Array = NDArray[np.float64]
-
-_CHUNK = 8_192  # reports at a time, so that what is made of them fits into the cache
+_CHUNK = 8_192  # reports at a time, so that all arrays fit into the cache
 
 
 class Moments(ABC):
@@ -26,7 +25,7 @@ class Moments(ABC):
     M: Array
 
     @abstractmethod
-    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+    def tally(self, reports: Integers, weights: Array | None) -> Array:
         """The sum of the features of some reports, each times its weight."""
 
     @abstractmethod
@@ -63,7 +62,7 @@ class Moments(ABC):
         return int(self.M.shape[0])
 
     @property
-    def possible(self) -> NDArray[np.bool_]:
+    def possible(self) -> Flags:
         """Whether each feature can occur at all."""
         return np.asarray(self.M.max(axis=1) > 0)
 
@@ -75,7 +74,7 @@ class ListedMoments(Moments):
         """Take Q[s, u, y]."""
         self.M = Q.reshape(-1, Q.shape[2]).T
 
-    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+    def tally(self, reports: Integers, weights: Array | None) -> Array:
         """Counts of the outputs."""
         check_reports(reports, (self.n_features,), lowest=0)
         return np.bincount(reports, weights, self.n_features).astype(float)
@@ -113,9 +112,9 @@ class ListedMoments(Moments):
 class UnaryMoments(Moments):
     """One feature for each block b and symbol z: whether b drew z.
 
-    Given the record the blocks are independent, and at most one of any two draws other than
-    o_b = other[b]; so blocks b ≠ b' with means m have covariance -(m_b - o_b)(m_b' - o_b')ᵀ: the
-    counts of single symbols tell the covariance of all.
+    Given the record the blocks are independent, and of any two blocks at least one draws from
+    o_b = other[b]. So blocks b ≠ b' with means m have covariance -(m_b - o_b)(m_b' - o_b')ᵀ, and
+    the counts of single symbols determine all covariances.
     """
 
     def __init__(self, channel: UnaryChannel) -> None:
@@ -128,7 +127,7 @@ class UnaryMoments(Moments):
         M[self.block, :, cells] = self.own
         self.M = M.reshape(-1, len(cells))
 
-    def tally(self, reports: NDArray[np.int64], weights: Array | None) -> Array:
+    def tally(self, reports: Integers, weights: Array | None) -> Array:
         """Counts of the symbols of each block; silence is -1 in a report and symbol 0 here."""
         n_blocks, n_z = self.other.shape
         check_reports(reports, (n_z - 1,), lowest=-1, columns=n_blocks)
@@ -153,7 +152,7 @@ class UnaryMoments(Moments):
 
     def _root(self, mean: Array) -> Array:
         values, vectors = np.linalg.eigh(self.sandwich(np.eye(self.n_features), mean))
-        seen = values > 1e-13  # every block sums to 1: as many directions have no variance
+        seen = values > 1e-13  # each block sums to 1: one direction per block has no variance
         return np.asarray((vectors[:, seen] / np.sqrt(values[seen])).T)
 
     def whitened(self, X: Array, mean: Array) -> Array:
@@ -216,9 +215,9 @@ def _inverse_root(mean: Array) -> Array:
 
 
 def check_reports(
-    reports: NDArray[np.int64], sizes: tuple[int], *, lowest: int, columns: int | None = None
+    reports: Integers, sizes: tuple[int], *, lowest: int, columns: int | None = None
 ) -> None:
-    """Refuse reports of another shape, or with a code that no report has."""
+    """Refuse reports of another shape, or with codes out of range."""
     expected = "(n,)" if columns is None else f"(n, {columns})"
     if reports.ndim != (1 if columns is None else 2) or (columns and reports.shape[1] != columns):
         raise DataError(f"Expected reports of shape {expected}, got {reports.shape}.")

@@ -1,15 +1,13 @@
-"""Tables of integers that add up."""
+"""Controlled rounding: tables of integers whose margins are rounded too."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from rldp._types import Array, Integers
 from rldp.errors import DataError
-from rldp.estimation.cells import sums_over_s, sums_over_u
-
-Array = NDArray[np.float64]
+from rldp.estimation.contrasts import sums_over_s, sums_over_u
 
 
 def nearest_distribution(p: Array) -> Array:
@@ -24,11 +22,11 @@ def nearest_distribution(p: Array) -> Array:
     return np.asarray(np.maximum(p - excess[last], 0.0))
 
 
-def controlled_rounding(table: Array) -> NDArray[np.int64]:
+def controlled_rounding(table: Array) -> Integers:
     """A table of integers in which cells, row sums, column sums and the total are rounded.
 
-    Each is one of the two integers around it. Such a table always exists, being a flow in a
-    network, and of all this one is nearest in total distance.
+    Each becomes one of the two integers around it. Such a table always exists, because it is a flow
+    in a network. This one has the least total distance.
 
     >>> controlled_rounding(np.array([[1.5, 1.5], [1.5, 1.5]])).sum(axis=0)
     array([3, 3])

@@ -1,17 +1,15 @@
-"""Reports of a finite population, also of one in strata."""
+"""Reports of a finite population, with or without strata."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rldp.checks import checked_integer, shown
 from rldp.errors import DataError, ParameterError
-from rldp.estimation.counts import ReportCounts
 from rldp.estimation.inversion import Inverse, Inverted, inverted
-
-Array = NDArray[np.float64]
+from rldp.estimation.report_counts import ReportCounts
 
 
 def combined(
@@ -19,8 +17,8 @@ def combined(
 ) -> tuple[ReportCounts, Inverted]:
     """All counts together, and the estimate of the table of the population.
 
-    In each stratum n of N people were drawn without replacement, so that the sampling part of the
-    variance, (diag(p) - ppᵀ)/n, loses (diag(p) - ppᵀ)/N; the noise of the release stays whole.
+    In each stratum n of N people were drawn without replacement. So the sampling variance
+    (diag(p) - ppᵀ)/n is smaller by (diag(p) - ppᵀ)/N; the variance of the noise is unchanged.
     Strata are then summed with weights N/ΣN.
     """
     sizes = population if isinstance(population, Mapping) else {"": population}
@@ -54,10 +52,14 @@ def combined(
 
 
 def _size(sizes: Mapping[str, object], label: str, n: int) -> int:
-    size = sizes.get(label)
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        where = f" of stratum {label!r}" if label else ""
-        raise ParameterError(f"Expected the population{where} as an integer ≥ 1, got {size!r}.")
+    where = f" of stratum {label!r}" if label else ""
+    if label not in sizes:
+        raise ParameterError(
+            f"Expected the population{where}, there are only {shown(list(sizes))}.",
+            argument="population",
+            label=label,
+        )
+    size = checked_integer(sizes[label], "population", 1, name=f"the population{where}")
     if size < n:
         raise DataError(f"Expected at most {size} reports, the size of the population, got {n}.")
-    return int(size)
+    return size

@@ -1,13 +1,17 @@
-"""Whether a protocol file proves its own claim: exact arithmetic, no solver, nothing else of rldp.
+"""Whether a protocol file proves its own claims: exact arithmetic, no solver, nothing else of rldp.
 
-The claim is robust local differential privacy: for every distribution P of the set F, every output
-y and all s1 ≠ s2, P(y|s1) ≤ e^ε P(y|s2). A document holds ε, the counts that define F, the channel
-as integers q in units of 2^-bits, and multipliers. Each multiplier turns into a bound by Lemma 1 or
-Lemma 2, whatever its value: a poor one gives a weak bound, none gives a wrong one.
+A claim is robust local differential privacy: for every distribution P of the set F, every output y
+and all s1 ≠ s2 that have a level ε, P(y|s1) ≤ e^ε P(y|s2). Most documents have one level for all
+pairs; others have several guarantees, each with its set and levels. A document holds the levels,
+the counts that define F, the channel as integers q in units of 2^-bits, and multipliers. Each
+multiplier turns into a bound by Lemma 1 or Lemma 2, whatever its value: a poor one gives a weak
+bound, none gives a wrong one.
 
-Notation. R_s = P_{U|s}; p_s and r_u = r_{u|s} are frequencies of the counts; E ≤ e^ε; x is at least
-the (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom. Sums are over positive counts. Where s
-was never seen, nothing is known of R_s.
+Notation. R_s = P_{U|s}; p_s and r_u = r_{u|s} are frequencies of the counts; E ≤ e^ε for the level
+of the pair; x is at least the (1-α)-quantile of χ² with n_s n_u - 1 degrees of freedom. Sums are
+over positive counts. Where s was never seen, nothing is known of R_s, and no lemma below speaks of
+it: its means lie between the extremes of their column. Lemmas on two s speak of two different ones
+that were both seen. The code states the preconditions of a lemma where it uses it.
 
 Sets with one budget. F has a cost κ_s ≥ 0 of each R_s and a budget b such that, for all P in F,
     p_s κ_s ≤ b,    p_1 κ_1 + p_2 κ_2 ≤ b  for two s.                                        (1)
@@ -51,6 +55,25 @@ linear in y, so its minimum is at such a y or at an end y = m or y = m - w + K. 
 each quotient is a constant less a multiple of 1/m, or of 1/(w - m), between corners, hence concave,
 and its minimum is at corners too. (2) is a quadratic inequality in m.
 
+Lemma 5 (someone who knows U). Let F be all P with P(U = u) = 1 for some u. The claim over F holds
+iff for each u it holds over all distributions for the channel of S alone that has Q(y|s,u), one U
+value. This channel has the same kind: rows of one u, and the same `other`. Proof. P(y|s) = Q(y|s,u)
+if P(U = u) = 1, and every s1, s2 and u occur. With a block for each cell, the blocks of other cells
+than (s, u) draw from `other` for every s and cancel.
+
+Polytopes, F = all mixtures Σ λ_i P^i of the frequencies P^0 = p and of further corners P^1, P^2...
+The conditional of s in a mixture is a mean of those of the corners with P^i(s) > 0: a mean under it
+lies between theirs.
+
+Lemma 6 (two s). For c_1, c_2 ≥ 0 let α_i = P^i(s1), a_i = Σ_u c_1u P^i(s1, u), and β_i, b_i
+likewise with c_2 and s2; g_ij = α_i b_j - a_i β_j. Then c_1·R_1 ≤ c_2·R_2 for all P in F with P_1,
+P_2 > 0 if and only if g_ii ≥ 0 and g_ij + g_ji ≥ -2 √(g_ii g_jj) for all i, j.
+Proof. P_1 P_2 (c_2·R_2 - c_1·R_1) = Σ_ij λ_i λ_j g_ij =: g(λ) for a mixture, and with x = P_1/(P_1
++ P_2) this is (P_1 + P_2) Σ λ_i (x b_i - (1-x) a_i). Suppose that g < 0 for some λ. Among all λ ≥ 0
+of sum 1 with the same x, that is with Σ λ_i ((1-x) α_i - x β_i) = 0, the linear function is least,
+and negative, at one that has two positive entries at most; g is negative there too. For two corners
+g is a quadratic form, and not negative for λ ≥ 0 just under these conditions.
+
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be
 taken.
@@ -58,31 +81,48 @@ taken.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rldp.proof.channels import Claims, choice, dense, independent, unary
-from rldp.proof.numbers import ONE, exp_below, is_quantile
-from rldp.proof.reading import ProofError, field, real
-from rldp.proof.sets import read_set
+from rldp.proof.channels import Channel, Claims, read_channel
+from rldp.proof.levels import MOST, Levels, read_levels
+from rldp.proof.numbers import exp_below, is_quantile
+from rldp.proof.parsing import ProofError, field, real
+from rldp.proof.sets import GivenUSet, Set
+from rldp.proof.uncertainty import read_set
 
-__all__ = ["Proof", "ProofError", "check", "exp_below", "is_quantile"]
+__all__ = ["Proof", "ProofError", "ProvedGuarantee", "check", "exp_below", "is_quantile"]
+
+
+@dataclass(frozen=True)
+class ProvedGuarantee:
+    """Privacy over one set at the levels of ordered pairs, by so many inequalities."""
+
+    uncertainty: str
+    levels: Levels
+    conditions: int
+    slack: float  # the least 1 - lhs/rhs among the inequalities lhs ≤ rhs
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The largest level."""
+        return self.levels.epsilon
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was established: privacy at level `epsilon` over a set, by so many inequalities."""
+    """What was established: privacy at level `epsilon` over a set, and all other guarantees."""
 
     epsilon: Fraction
     uncertainty: str
-    conditions: int
-    slack: float  # the least 1 - lhs/rhs among the inequalities lhs ≤ rhs
+    conditions: int  # of all guarantees
+    slack: float  # the least of all
+    guarantees: tuple[ProvedGuarantee, ...] = ()  # the first is that of `epsilon`
 
 
 def check(document: dict[str, Any]) -> Proof:
-    """Prove the claim of a protocol document, or raise ProofError.
+    """Prove every claim of a protocol document, or raise ProofError.
 
     >>> Q = [[["3", "1"]], [["1", "3"]]]  # randomised response on one bit, in quarters: e^ε = 3
     >>> channel = {"kind": "dense", "bits": 2, "Q": Q}
@@ -91,14 +131,45 @@ def check(document: dict[str, Any]) -> Proof:
     4
     >>> check({"epsilon": 1.0986122, **document})
     Traceback (most recent call last):
-    rldp.proof.reading.ProofError: Not proved: output 0 at s = 0 against s = 1.
+    rldp.proof.parsing.ProofError: Not proved: output 0 at s = 0 against s = 1.
     """
-    epsilon, F = real(document, "epsilon", 100), read_set(document)
-    mantissa, exponent = exp_below(epsilon)
-    claims = Claims(document, F, math.floor(mantissa * Fraction(2) ** exponent * ONE))
-    kind, bits = field(document, "channel.kind", str), field(document, "channel.bits", int)
-    kinds = {"dense": dense, "independent": independent, "choice": choice, "unary": unary}
-    if kind not in kinds or not 1 <= bits <= 256:
-        raise ProofError(f"Expected channel.kind in {', '.join(kinds)}; channel.bits in 1 to 256.")
-    kinds[kind](claims, 1 << bits)
-    return Proof(epsilon, F.words, claims.conditions, claims.slack)
+    epsilon = real(document, "epsilon", MOST)
+    if "guarantees" not in document:
+        F = read_set(document)
+        levels = read_levels(document["epsilon"], F.shape[0], "epsilon")
+        proved = [_proved(document, F, levels, read_channel(document, F.shape))]
+    else:
+        proved = _each_proved(document)
+    first = proved[0]
+    if first.epsilon != epsilon:
+        raise ProofError("Expected epsilon as the largest level of the first guarantee.")
+    conditions, slack = sum(g.conditions for g in proved), min(g.slack for g in proved)
+    return Proof(epsilon, first.uncertainty, conditions, slack, tuple(proved))
+
+
+def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
+    """All guarantees of a document that lists them, over one channel."""
+    if "uncertainty" in document or "certificate" in document:
+        raise ProofError("Expected a set and a certificate in each guarantee, and none beside.")
+    proved = []
+    for i, claim in enumerate(field(document, "guarantees", list)):
+        try:
+            F = read_set(claim)
+            levels = read_levels(claim.get("levels"), F.shape[0], "levels")
+            proved.append(_proved(claim, F, levels, read_channel(document, F.shape)))
+        except ProofError as error:
+            raise ProofError(f"Guarantee {i + 1}: {error}") from None
+    if not proved:
+        raise ProofError("Expected at least one guarantee.")
+    return proved
+
+
+def _proved(claim: dict[str, Any], F: Set, levels: Levels, channel: Channel) -> ProvedGuarantee:
+    claims = Claims(claim, F, levels)
+    if isinstance(F, GivenUSet):  # Lemma 5
+        for u in range(F.shape[1]):
+            claims.F = F.given(u)
+            channel.given(u).prove(claims)
+    else:
+        channel.prove(claims)
+    return ProvedGuarantee(F.words, levels, claims.conditions, claims.slack)

@@ -1,42 +1,50 @@
-"""The claim for each kind of channel, as inequalities between means of its integers."""
+"""The claim for each kind of channel, as inequalities between means of its integers.
+
+Only pairs (s1, s2) that have a level are compared, each with its own E.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
+from rldp.proof.levels import Levels
 from rldp.proof.numbers import ONE, ceil
-from rldp.proof.reading import SIGNED, ProofError, field, integers, ratio
+from rldp.proof.parsing import SIGNED, ProofError, field, integers, ratio
 from rldp.proof.sets import Column, Set, Side, Triple
+
+Rows = list[list[int]]
 
 
 @dataclass
 class Claims:
-    """The inequalities that make up the claim, proved one by one."""
+    """The inequalities that make up a guarantee, proved one by one."""
 
-    document: dict[str, Any]
+    certificate: dict[str, Any]  # under "certificate"
     F: Set
-    E: int  # a lower bound of e^ε in units of 1/ONE
+    levels: Levels
     conditions: int = 0
     slack: float = 1.0
 
-    def holds(self, lhs: int, rhs: int) -> bool:
+    def holds(self, E: int, lhs: int, rhs: int) -> bool:
         """Whether lhs ≤ E rhs, for bounds in one unit."""
-        room = rhs * self.E - lhs * ONE
-        return room >= 0 and self._noted(room, rhs * self.E)
+        room = rhs * E - lhs * ONE
+        return room >= 0 and self._noted(room, rhs * E)
 
-    def proved(self, high: int, low: int, mu: Triple | None, first: Side, second: Side) -> bool:
+    def proved(
+        self, E: int, high: int, low: int, mu: Triple | None, first: Side, second: Side
+    ) -> bool:
         """Whether a1 q1·R_1 ≤ E a2 q2·R_2, by bounds of the two sides or else by Lemma 2."""
-        if self.holds(high, low):
+        if self.holds(E, high, low):
             return True
-        room = self.F.room(self.E, mu, first, second)
+        room = self.F.room(E, mu, first, second)
         if room is None or room < 0:
             return False
-        _, a2, q2 = second
-        return self._noted(room, self.E * a2 * max(q2))
+        return self._noted(room, E * second.a * max(second.q))
 
     def _noted(self, room: int, rhs: int) -> bool:
         # room for an upper bound of the right side: the slack is never overstated
@@ -45,115 +53,242 @@ class Claims:
         return True
 
 
-def dense(claims: Claims, one: int) -> None:
+class Channel(ABC):
+    """A table of integers, read and with the sums that it must have."""
+
+    @abstractmethod
+    def prove(self, claims: Claims) -> None:
+        """Show that every condition holds, or raise ProofError."""
+
+    @abstractmethod
+    def given(self, u: int) -> Channel:
+        """The channel of S alone for someone who knows U = u: the same with one U value."""
+
+
+@dataclass(frozen=True)
+class Dense(Channel):
     """P(y|s) = q·R_s with q_u = Q[s][u][y]."""
-    Q = integers(claims.document, "channel.Q", [*claims.F.shape, None], one)
-    _each_output(claims, [list(zip(*rows, strict=True)) for rows in Q], lambda *_: (1, 1))
+
+    Q: list[Rows]
+
+    def prove(self, claims: Claims) -> None:
+        """For each y and pair."""
+        columns = [list(zip(*rows, strict=True)) for rows in self.Q]
+        _each_output(claims, columns, lambda *_: (1, 1))
+
+    def given(self, u: int) -> Dense:
+        """Rows of one u."""
+        return Dense([[rows[u]] for rows in self.Q])
 
 
-def independent(claims: Claims, one: int) -> None:
+@dataclass(frozen=True)
+class Independent(Channel):
     """P(y1, y2|s) = r_s[s][y1] q·R_s with q_u = r_u[u][y2]; only the worst y1 matters."""
-    n_s, n_u = claims.F.shape
-    r_s = integers(claims.document, "channel.r_s", [n_s, None], one)
-    r_u = integers(claims.document, "channel.r_u", [n_u, None], one)
 
-    def worst(s1: int, s2: int) -> tuple[int, int]:
+    r_s: Rows
+    r_u: Rows
+
+    def prove(self, claims: Claims) -> None:
+        """For each y2 and pair."""
+        columns = list(zip(*self.r_u, strict=True))
+        _each_output(claims, [columns] * len(self.r_s), self._worst)
+
+    def _worst(self, s1: int, s2: int) -> tuple[int, int]:
         a1, a2 = 0, 1
-        for top, bottom in zip(r_s[s1], r_s[s2], strict=True):
+        for top, bottom in zip(self.r_s[s1], self.r_s[s2], strict=True):
             if top and not bottom:
                 raise ProofError(f"Not private: r_s[{s2}] has a zero where r_s[{s1}] has none.")
             if top * a2 > a1 * bottom:
                 a1, a2 = top, bottom
         return a1 // math.gcd(a1, a2), a2 // math.gcd(a1, a2)
 
-    _each_output(claims, [list(zip(*r_u, strict=True))] * n_s, worst)
+    def given(self, u: int) -> Independent:
+        """The report of U says what is known."""
+        return Independent(self.r_s, [self.r_u[u]])
 
 
 def _each_output(
     claims: Claims, columns: list[list[Column]], ratio: Callable[[int, int], tuple[int, int]]
 ) -> None:
-    """For each y and s1 ≠ s2: a1 q1·R_{s1} ≤ E a2 q2·R_{s2}, q = columns[s][y], ratio = a1/a2."""
+    """For each y and pair: a1 q1·R_{s1} ≤ E a2 q2·R_{s2}, q = columns[s][y], ratio = a1/a2."""
     n_s, n_y, joint = len(columns), len(columns[0]), _joint(claims, 3)
     upper, lower = _multipliers(claims, n_y, n_s)
     bounds = [
         [claims.F.bounds(s, q, upper[y][s], lower[y][s]) for y, q in enumerate(columns[s])]
         for s in range(n_s)
     ]
-    for s1, s2 in permutations(range(n_s), 2):
+    for s1, s2, E in claims.levels.promised:
         a1, a2 = ratio(s1, s2)
         for y in range(n_y):
             high, low, mu = a1 * bounds[s1][y][0], a2 * bounds[s2][y][1], joint.get((y, s1, s2))
-            first, second = (s1, a1, columns[s1][y]), (s2, a2, columns[s2][y])
-            if not claims.proved(high, low, mu, first, second):
+            first, second = Side(s1, a1, columns[s1][y]), Side(s2, a2, columns[s2][y])
+            if not claims.proved(E, high, low, mu, first, second):
                 raise ProofError(f"Not proved: output {y} at s = {s1} against s = {s2}.")
 
 
-def choice(claims: Claims, one: int) -> None:
-    """For each (b, z): q·R_b ≤ E other[b][z] and other[b][z] ≤ E q·R_b, q_u = own[b][u][z].
+@dataclass(frozen=True)
+class Choice(Channel):
+    """P(b, z|s) is q·R_b for s = b, with q_u = own[b][u][z], and other[b][z] for each s ≠ b."""
 
-    P(b, z|s) is q·R_b for s = b and other[b][z] for each s ≠ b: any other pair has ratio 1.
+    own: list[Rows]
+    other: Rows
+
+    def prove(self, claims: Claims) -> None:
+        """For each (b, z): q·R_b ≤ E other[b][z] and other[b][z] ≤ E' q·R_b.
+
+        E is the smallest of b against another s, E' that of another s against b: all others have
+        one probability. Any other pair has ratio 1, and a level is above 0.
+        """
+        upper, lower = _multipliers(claims, len(self.other), len(self.other[0]))
+        for b, rows in enumerate(self.own):
+            up, down = claims.levels.least_of(b), claims.levels.least_against(b)
+            for z, q in enumerate(zip(*rows, strict=True)):
+                high, low = claims.F.bounds(b, q, upper[b][z], lower[b][z])
+                made_up = self.other[b][z] * ONE
+                if (up is not None and not claims.holds(up, high, made_up)) or (
+                    down is not None and not claims.holds(down, made_up, low)
+                ):
+                    raise ProofError(f"Not proved: symbol {z} of block {b}.")
+
+    def given(self, u: int) -> Choice:
+        """What others make up does not depend on u."""
+        return Choice([[rows[u]] for rows in self.own], self.other)
+
+
+@dataclass(frozen=True)
+class UnaryByValue(Channel):
+    """Block s draws from own[s][u], every other block b from other[b].
+
+    A word has P(word|s) = Λ_s(z_s) Π_b other[b][z_b], Λ_s(z) = own[s][·][z]·R_s / other[s][z]:
+    blocks are independent given (s, u), and all but block s draw from `other`. The product cancels
+    between s1 and s2; every z1 meets every z2, as they stand in different blocks.
     """
-    n_s, n_u = claims.F.shape
-    other = integers(claims.document, "channel.other", [n_s, None])
-    own = integers(claims.document, "channel.own", [n_s, n_u, len(other[0])])
-    upper, lower = _multipliers(claims, n_s, len(other[0]))
+
+    own: list[Rows]
+    other: Rows
+
+    def prove(self, claims: Claims) -> None:
+        """For each pair, z1 and z2: Λ_{s1}(z1) ≤ E Λ_{s2}(z2). This is the claim exactly.
+
+        A symbol with other = 0 and own > 0 shows in block s for nobody but s. It is refused unless
+        s has no promise against anyone. Otherwise it is left out: under any other s no word that
+        holds it ever occurs.
+        """
+        F, joint, (n_s, n_z) = claims.F, _joint(claims, 4), (len(self.other), len(self.other[0]))
+        upper, lower = _multipliers(claims, n_z, n_s)
+        columns = [list(zip(*rows, strict=True)) for rows in self.own]
+        highs: list[list[tuple[int, int]]] = [[] for _ in self.own]  # bounds of Λ, each with its z
+        lows: list[list[tuple[int, int]]] = [[] for _ in self.own]
+        for s, z in product(range(n_s), range(n_z)):
+            q, o = columns[s][z], self.other[s][z]
+            if o:
+                high, low = F.bounds(s, q, upper[z][s], lower[z][s])
+                highs[s].append((ceil(high * ONE, o), z))
+                lows[s].append((low * ONE // o, z))
+            elif any(q) and claims.levels.least_of(s) is not None:
+                raise ProofError(f"Not private: own[{s}] has symbol {z}, which other never draws.")
+        for s1, s2, E in claims.levels.promised:
+            smallest = min(lows[s2])[0]
+            for high, z1 in sorted(highs[s1], reverse=True):
+                if claims.holds(E, high, smallest):
+                    break  # and so does every smaller bound against every larger one
+                for low, z2 in lows[s2]:
+                    first = Side(s1, self.other[s2][z2], columns[s1][z1])
+                    second = Side(s2, self.other[s1][z1], columns[s2][z2])
+                    if not claims.proved(E, high, low, joint.get((s1, z1, s2, z2)), first, second):
+                        raise ProofError(f"Not proved: symbol {z1} of {s1} against {z2} of {s2}.")
+
+    def given(self, u: int) -> UnaryByValue:
+        """What others make up does not depend on u."""
+        return UnaryByValue([[rows[u]] for rows in self.own], self.other)
+
+
+@dataclass(frozen=True)
+class UnaryByCell(Channel):
+    """The block of (s, u) draws from own[s][u], block b of any other cell from other[b].
+
+    P(word|s) = Σ_u R_u Λ_{s,u}(z_{s,u}) Π other, Λ = own / other.
+    """
+
+    own: list[Rows]
+    other: list[Rows]  # by s and u
+
+    def prove(self, claims: Claims) -> None:
+        """For each pair, u1, u2, z1, z2: Λ_{s1,u1}(z1) ≤ E Λ_{s2,u2}(z2).
+
+        P(word|s) is a mean over u, so this is enough, and needed if F allows all R_s. It is a
+        condition on cells: no lemma on a mean has anything to say of it. A symbol with other = 0
+        and own > 0 is refused unless s has no promise against anyone, as with a block for each s.
+        """
+        highs: list[int] = []
+        lows: list[int] = []
+        for s, (rows, made_up) in enumerate(zip(self.own, self.other, strict=True)):
+            cells = [
+                pair
+                for row, made in zip(rows, made_up, strict=True)
+                for pair in zip(row, made, strict=True)
+            ]
+            if any(x and not o for x, o in cells) and claims.levels.least_of(s) is not None:
+                raise ProofError(
+                    f"Not private: own[{s}] has a symbol that other never draws there."
+                )
+            highs.append(max(ceil(x * ONE * ONE, o) for x, o in cells if o))
+            lows.append(min(x * ONE * ONE // o for x, o in cells if o))
+        for s1, s2, E in claims.levels.promised:
+            if not claims.holds(E, highs[s1], lows[s2]):
+                raise ProofError(f"Not proved: cells of s = {s1} against cells of s = {s2}.")
+
+    def given(self, u: int) -> UnaryByCell:
+        """One block is left for each s: those of other cells draw from `other` for all."""
+        return UnaryByCell(
+            [[rows[u]] for rows in self.own], [[made_up[u]] for made_up in self.other]
+        )
+
+
+def read_channel(document: dict[str, Any], shape: tuple[int, int]) -> Channel:
+    """The channel of a document, for n_s and n_u values, with all its sums checked."""
+    kind, bits = field(document, "channel.kind", str), field(document, "channel.bits", int)
+    if kind not in CHANNELS or not 1 <= bits <= 256:
+        raise ProofError(
+            f"Expected channel.kind in {', '.join(CHANNELS)}; channel.bits in 1 to 256."
+        )
+    return CHANNELS[kind](document, shape, 1 << bits)
+
+
+def _dense(document: dict[str, Any], shape: tuple[int, int], one: int) -> Channel:
+    return Dense(integers(document, "channel.Q", [*shape, None], one))
+
+
+def _independent(document: dict[str, Any], shape: tuple[int, int], one: int) -> Channel:
+    r_s = integers(document, "channel.r_s", [shape[0], None], one)
+    return Independent(r_s, integers(document, "channel.r_u", [shape[1], None], one))
+
+
+def _choice(document: dict[str, Any], shape: tuple[int, int], one: int) -> Channel:
+    other = integers(document, "channel.other", [shape[0], None])
+    own = integers(document, "channel.own", [*shape, len(other[0])])
     elsewhere = sum(map(sum, other))
     for b, rows in enumerate(own):
         if any(sum(row) + elsewhere - sum(other[b]) != one for row in rows):
             raise ProofError(f"The probabilities of a row of own[{b}], with other, miss 1.")
-        for z, q in enumerate(zip(*rows, strict=True)):
-            high, low = claims.F.bounds(b, q, upper[b][z], lower[b][z])
-            made_up = other[b][z] * ONE
-            if not (claims.holds(high, made_up) and claims.holds(made_up, low)):
-                raise ProofError(f"Not proved: symbol {z} of block {b}.")
+    return Choice(own, other)
 
 
-def unary(claims: Claims, one: int) -> None:
-    """For all s1 ≠ s2, z1, z2: Λ_{s1}(z1) ≤ E Λ_{s2}(z2), Λ_s(z) = own[s][·][z]·R_s / other[s][z].
-
-    A word has P(word|s) = Λ_s(z_s) Π_b other[b][z_b]: blocks are independent given (s, u), and all
-    but block s draw from `other`. The product cancels between s1 and s2; every z1 meets every z2,
-    as they stand in different blocks. So this is the claim exactly. A symbol with other = 0 must
-    have own = 0 (else it would identify s), and no word that holds it ever occurs.
-    With the cells as blocks, P(word|s) = Σ_u R_u Λ_{s,u}(z_{s,u}) Π other, a mean over u: it is
-    enough that Λ_{s1,u1}(z1) ≤ E Λ_{s2,u2}(z2) for all u1, u2, and needed if F allows all R_s.
-    """
-    F, (n_s, n_u) = claims.F, claims.F.shape
-    own = integers(claims.document, "channel.own", [n_s, n_u, None], one)
-    other = integers(claims.document, "channel.other", [None, len(own[0][0])], one)
-    if len(other) not in (n_s, n_s * n_u):
-        raise ProofError(f"Expected {n_s} or {n_s * n_u} rows in other, got {len(other)}.")
-    by_cell = len(other) != n_s
-    joint = {} if by_cell else _joint(claims, 4)
-    upper, lower = ([], []) if by_cell else _multipliers(claims, len(other[0]), n_s)
-    columns = [list(zip(*rows, strict=True)) for rows in own]
-    highs: list[list[tuple[int, int]]] = [[] for _ in own]  # bounds of Λ, each with its z
-    lows: list[list[tuple[int, int]]] = [[] for _ in own]
-    for s, z in product(range(n_s), range(len(other[0]))):
-        q, row = columns[s][z], [other[s * n_u + u if by_cell else s][z] for u in range(n_u)]
-        if any(x and not o for x, o in zip(q, row, strict=True)):
-            raise ProofError(f"Not private: own[{s}] has symbol {z}, which other never draws.")
-        if by_cell:
-            parts = [(x * ONE, x * ONE, o) for x, o in zip(q, row, strict=True)]
-        else:
-            parts = [(*F.bounds(s, q, upper[z][s], lower[z][s]), other[s][z])]
-        highs[s] += [(ceil(high * ONE, o), z) for high, _, o in parts if o]
-        lows[s] += [(low * ONE // o, z) for _, low, o in parts if o]
-    for s1, s2 in permutations(range(n_s), 2):
-        smallest = min(lows[s2])[0]
-        for high, z1 in sorted(highs[s1], reverse=True):
-            if claims.holds(high, smallest):
-                break  # and so does every smaller bound against every larger one
-            for low, z2 in lows[s2]:
-                first = s1, other[s2][z2], columns[s1][z1]
-                second = s2, other[s1][z1], columns[s2][z2]
-                if not claims.proved(high, low, joint.get((s1, z1, s2, z2)), first, second):
-                    raise ProofError(f"Not proved: symbol {z1} of {s1} against {z2} of {s2}.")
+def _unary(document: dict[str, Any], shape: tuple[int, int], one: int) -> Channel:
+    """With a block for each s, or a block for each cell (s, u); for one u they are the same."""
+    n_s, n_u = shape
+    own = integers(document, "channel.own", [n_s, n_u, None], one)
+    other = integers(document, "channel.other", [None, len(own[0][0])], one)
+    if len(other) == n_s:
+        return UnaryByValue(own, other)
+    if len(other) == n_s * n_u:
+        return UnaryByCell(own, [other[s * n_u : (s + 1) * n_u] for s in range(n_s)])
+    raise ProofError(f"Expected {n_s} or {n_s * n_u} rows in other, got {len(other)}.")
 
 
 def _multipliers(claims: Claims, *shape: int) -> tuple[Any, Any]:
     """The tables of μ and ν; of None where F asks for none or the certificate has none."""
-    document, name = claims.document, "certificate.multipliers"
+    document, name = claims.certificate, "certificate.multipliers"
     if not claims.F.has_multipliers or field(document, name, dict, type(None)) is None:
         nothing = [[None] * shape[1]] * shape[0]
         return nothing, nothing
@@ -166,7 +301,7 @@ def _joint(claims: Claims, n_indices: int) -> dict[tuple[int, ...], Triple]:
     joint: dict[tuple[int, ...], Triple] = {}
     if not claims.F.has_multipliers:
         return joint
-    entries = field(claims.document, "certificate.joint", list, type(None)) or []
+    entries = field(claims.certificate, "certificate.joint", list, type(None)) or []
     for i, entry in enumerate(entries):
         name = f"certificate.joint[{i}]"
         if not isinstance(entry, list) or len(entry) != n_indices + 3:
@@ -177,3 +312,11 @@ def _joint(claims: Claims, n_indices: int) -> dict[tuple[int, ...], Triple]:
         mu1, mu2, eta = (math.ceil(value * ONE) for value in values)
         joint[indices] = mu1, mu2, eta
     return joint
+
+
+CHANNELS: dict[str, Callable[[dict[str, Any], tuple[int, int], int], Channel]] = {
+    "dense": _dense,
+    "independent": _independent,
+    "choice": _choice,
+    "unary": _unary,
+}

@@ -131,6 +131,20 @@ def is_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
     return chance**2 >= (1 - alpha) ** 2 * (PI * t if df % 2 else 1)
 
 
+def is_finite_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
+    """Whether it is proved that 2n KL(P̂‖P) of df + 1 cells exceeds x with chance α at most.
+
+    For t = x/2 ≥ df the chance is at most e^(df-t) (t/df)^df, for every n and P (docs/guarantee.md,
+    Theorem 19). This falls as t grows, so t may be rounded down.
+
+    >>> [is_finite_quantile(Fraction(x), 3, Fraction(1, 20)) for x in ("18.864644", "18.864645")]
+    [False, True]
+    """
+    t = math.floor(x * ONE / 2)
+    log_alpha = log_below(alpha.numerator * ONE) - log_above(alpha.denominator * ONE)
+    return t >= df * ONE and t - df * ONE - df * log_above(ceil(t, df)) + log_alpha >= 0
+
+
 def power_of_e_below(x: int) -> int:
     """A lower bound of e^x, both in units of 1/ONE."""
     m, e = exp_below(Fraction(x, ONE), 192)

@@ -6,27 +6,30 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, combinations_with_replacement, product
+from typing import NamedTuple
 
 from rldp.proof.numbers import (
     ONE,
     ceil,
-    exp_below,
-    is_quantile,
     log_above,
     log_below,
     power_below,
     power_of_e_below,
     root,
 )
-from rldp.proof.reading import ProofError, field, ratio, real
+from rldp.proof.parsing import ProofError, needs
 
 Column = tuple[int, ...]  # q over u
-Side = tuple[int, int, Column]  # s, a and q of the term a q·R_s
 Triple = tuple[int, int, int]  # μ_1, μ_2 and η of Lemma 2, in units of 1/ONE
 
-_MOST_ORDER = 16  # of a Rényi set, and the largest denominator of its order
+
+class Side(NamedTuple):
+    """The term a q·R_s of an inequality."""
+
+    s: int
+    a: int
+    q: Column
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ class Set:
         """n_s and n_u."""
         return len(self.counts), len(self.counts[0])
 
+    def is_seen(self, s: int) -> bool:
+        """Whether s has records; if not, nothing is known of R_s and no lemma speaks of it."""
+        return self.totals[s] > 0
+
+    def pair(self, lemma: str, E: int, first: Side, second: Side) -> tuple[list[int], list[int]]:
+        """c_1 = a1 q1 and c_2 = -E a2 q2 in units of 1/ONE, for a lemma on two seen s."""
+        needs(lemma, first.s != second.s, self.is_seen(first.s), self.is_seen(second.s))
+        needs(lemma, all(len(side.q) == len(self.counts[side.s]) for side in (first, second)))
+        needs(lemma, E > 0, first.a >= 0, second.a >= 0)
+        return [first.a * x * ONE for x in first.q], [-E * second.a * x for x in second.q]
+
     def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:  # noqa: ARG002  # true of any s
         """Upper and lower bound of q·R_s over F in units of 1/ONE."""
         return max(q) * ONE, min(q) * ONE
@@ -52,6 +66,15 @@ class Set:
     def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
         """What E a2 q2·R_2 - a1 q1·R_1 is at least all over F; None where nothing is known."""
         return None
+
+
+class GivenUSet(Set):
+    """All distributions in which U has one value: Lemma 5 looks at each u by itself."""
+
+    def given(self, u: int) -> Set:
+        """All distributions of S, where U = u and there is no other."""
+        counts = [[row[u]] for row in self.counts]
+        return Set(self.words, counts, [row[0] for row in counts], sum(map(sum, counts)))
 
 
 class KnownSet(Set):
@@ -67,6 +90,48 @@ class KnownSet(Set):
 
 
 @dataclass(frozen=True)
+class PolytopeSet(Set):
+    """Lemma 6: all mixtures of the frequencies and of further corners, each up to a factor."""
+
+    corners: list[list[list[int]]]
+
+    def is_seen(self, s: int) -> bool:
+        """Whether a corner gives s any probability; if not, nothing is known of R_s."""
+        return any(any(table[s]) for table in self.corners)
+
+    def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:
+        """The extreme means of the corners that give s any probability."""
+        if not self.is_seen(s):
+            return super().bounds(s, q, mu, nu)
+        means = [mean for mean in self._means(Side(s, ONE, q)) if mean[1]]
+        return max(ceil(*mean) for mean in means), min(top // mass for top, mass in means)
+
+    def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # no multipliers are needed
+        """Lemma 6 for c_1 = a1 q1 and c_2 = E a2 q2: no more than that there is room."""
+        if not (self.is_seen(first.s) and self.is_seen(second.s)):
+            return None
+        needs("Lemma 6", first.s != second.s, E > 0, first.a >= 0, second.a >= 0)
+        ones, twos = self._means(first), self._means(second)
+        for i, j in combinations_with_replacement(range(len(self.corners)), 2):
+            g = [
+                E * b * alpha - ONE * a * beta
+                for (a, alpha), (b, beta) in product((ones[i], ones[j]), (twos[i], twos[j]))
+            ]
+            mixed = g[1] + g[2]
+            if g[0] < 0 or g[3] < 0 or (mixed < 0 and mixed * mixed > 4 * g[0] * g[3]):
+                return None
+        return 0
+
+    def _means(self, side: Side) -> list[tuple[int, int]]:
+        """a q·P_s and P(s) in each corner."""
+        needs("Lemma 6", all(len(side.q) == len(table[side.s]) for table in self.corners))
+        return [
+            (side.a * sum(map(int.__mul__, side.q, table[side.s])), sum(table[side.s]))
+            for table in self.corners
+        ]
+
+
+@dataclass(frozen=True)
 class BudgetSet(Set, ABC):
     """Lemmas 1 and 2 with V and h of one kind of ball."""
 
@@ -79,20 +144,21 @@ class BudgetSet(Set, ABC):
             return high, low
         if mu < max(q) or nu > min(q):
             raise ProofError(f"A multiplier of s = {s} lies inside the range of its column.")
+        needs("Lemma 1", self.is_seen(s), len(q) == len(self.counts[s]))
         up, down = [(mu - x) * ONE for x in q], [(x - nu) * ONE for x in q]
         return min(high, mu * ONE - self.V(s, up)), max(low, nu * ONE + self.V(s, down))
 
     def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:
         """Lemma 2 for c_1 = a1 q1 and c_2 = -E a2 q2."""
-        (s1, a1, q1), (s2, a2, q2) = first, second
-        if mu is None or not self.totals[s1] or not self.totals[s2]:
+        if mu is None or not (self.is_seen(first.s) and self.is_seen(second.s)):
             return None
         mu1, mu2, eta = mu
+        c1, c2 = self.pair("Lemma 2", E, first, second)
+        if mu1 < max(c1) or mu2 < max(c2):
+            return None
+        needs("Lemma 2", eta >= 0)
         bound = mu1 + mu2 + self.price(eta)
-        c1, c2 = [a1 * x * ONE for x in q1], [-E * a2 * x for x in q2]
-        for s, mu_i, c in ((s1, mu1, c1), (s2, mu2, c2)):
-            if mu_i < max(c):
-                return None
+        for s, mu_i, c in ((first.s, mu1, c1), (second.s, mu2, c2)):
             bound -= self.h(s, [mu_i - x for x in c], eta * self.totals[s] // self.n)
         return -bound
 
@@ -186,9 +252,10 @@ class TotalVariationSet(Set):
 
     def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:
         """Lemma 3 for c = q and c = -q."""
-        total = self.totals[s]
-        if not total:
+        if not self.is_seen(s):
             return super().bounds(s, q, mu, nu)
+        total = self.totals[s]
+        needs("Lemma 3", self.is_seen(s), len(q) == len(self.counts[s]), self.budget > 0)
         y = max(0, total * ONE - self.budget)
         up, down = [max(q) - x for x in q], [x - min(q) for x in q]
         high = max(q) * ONE - _fall(self.counts[s], up, y) // total
@@ -196,12 +263,15 @@ class TotalVariationSet(Set):
 
     def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
         """Lemma 4 for c_1 = a1 q1 and c_2 = -E a2 q2: no more than that there is room."""
-        (s1, a1, q1), (s2, a2, q2) = first, second
+        s1, s2 = first.s, second.s
+        if not (self.is_seen(s1) and self.is_seen(s2)):
+            return None
+        c1, c2 = self.pair("Lemma 4", E, first, second)
         n1, n2 = self.counts[s1], self.counts[s2]
-        c1, c2 = [a1 * x * ONE for x in q1], [-E * a2 * x for x in q2]
         C, w = max(c1) + max(c2), (self.totals[s1] + self.totals[s2]) * ONE
         gaps1, gaps2 = [max(c1) - x for x in c1], [max(c2) - x for x in c2]
         kept = max(0, w - self.budget)
+        needs("Lemma 4", 0 <= kept < w)
         least, most = max(0, kept - self.totals[s2] * ONE), min(self.totals[s1] * ONE, kept)
         places = {least, most, *_corners(n1, gaps1), *(kept - y for y in _corners(n2, gaps2))}
         for y in places:
@@ -233,65 +303,3 @@ def _is_above(L1: int, L2: int, C: int, w: int, low: int, high: int) -> bool:
     if C > 0 and 2 * C * low < b < 2 * C * high:
         return b * b <= 4 * C * L1 * w
     return all(C * m * m - b * m + L1 * w >= 0 for m in (low, high))
-
-
-def read_set(document: dict[str, Any]) -> Set:
-    """F with its constants, and a proof that its quantile or radius is large enough."""
-    kind = field(document, "uncertainty.kind", str)
-    counts = field(document, "uncertainty.counts", list)
-    is_table = all(isinstance(row, list) and 0 < len(row) == len(counts[0]) for row in counts)
-    if len(counts) < 2 or not is_table:
-        raise ProofError("Expected uncertainty.counts with two rows or more of one length.")
-    if not all(type(c) is int and 0 <= c < 2**63 for row in counts for c in row):
-        raise ProofError("Expected uncertainty.counts of integers from 0 to 2^63 - 1.")
-    totals = [sum(row) for row in counts]
-    n, n_cells = sum(totals), len(counts) * len(counts[0])
-    if n == 0:
-        raise ProofError("Expected at least one record in uncertainty.counts.")
-    table = counts, totals, n
-    if kind == "all":
-        return Set("all distributions", *table)
-    if kind == "known":
-        return KnownSet(f"the frequencies of {n} records, taken for true", *table)
-    if kind not in ("chi-square", "renyi", "kl", "total-variation"):
-        raise ProofError(
-            "Expected uncertainty.kind among chi-square, renyi, kl, total-variation, all, known."
-        )
-    alpha = real(document, "uncertainty.alpha", math.nextafter(1, 0))
-    level = f"confidence set of {n} records, α = {float(alpha):g}"
-    if kind == "total-variation":
-        budget = _budget(document, n, n_cells, alpha)
-        return TotalVariationSet(f"the total variation {level}", *table, budget)
-    x = ratio(field(document, "certificate.quantile", str), "certificate.quantile")
-    if not is_quantile(x, n_cells - 1, alpha):
-        raise ProofError("certificate.quantile is not proved to be as large as the χ² quantile.")
-    level += f", df = {n_cells - 1}"
-    if kind == "kl":
-        return KLSet(f"the likelihood ratio {level}", *table, x)
-    q = Fraction(2) if kind == "chi-square" else _order(document)
-    m, d = q.numerator, q.denominator
-    sum_above = math.ceil((1 + q * (q - 1) * x / (2 * n)) * ONE)
-    sigma = root(sum_above**d * ONE ** (m - d), m) + 1
-    name = "χ²" if kind == "chi-square" else f"Rényi (order {q})"
-    return PowerSet(f"the {name} {level}", *table, m, d, sigma)
-
-
-def _order(document: dict[str, Any]) -> Fraction:
-    q = ratio(field(document, "uncertainty.order", str), "uncertainty.order")
-    if not (1 < q <= _MOST_ORDER and q.denominator <= _MOST_ORDER):
-        raise ProofError("Expected uncertainty.order above 1 and up to 16, in sixteenths at most.")
-    return q
-
-
-def _budget(document: dict[str, Any], n: int, n_cells: int, alpha: Fraction) -> int:
-    """δ n from above, where e^(n (2δ)²/2) ≥ (2^c - 2)/α is proved."""
-    radius = ratio(field(document, "certificate.radius", str), "certificate.radius")
-    if not radius > 0:
-        raise ProofError("Expected certificate.radius > 0.")
-    most = (
-        2 * n_cells + math.ceil(1 / alpha).bit_length() + 1
-    )  # more in the exponent proves no more
-    mantissa, exponent = exp_below(min(Fraction(most), n * radius**2 / 2))
-    if mantissa * Fraction(2) ** exponent * alpha < 2**n_cells - 2:
-        raise ProofError("certificate.radius is not proved to be large enough.")
-    return math.ceil(radius * n * ONE / 2)

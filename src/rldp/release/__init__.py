@@ -1,12 +1,12 @@
-"""Release: from a person's record to a report, exactly as the integer table says.
+"""Release: from a person's record to a report, with exactly the probabilities of the table.
 
-How a word becomes a report, bit by bit. All numbers here are integers, k is the table's `bits`, and
-a *word* is 64 random bits, of which the k highest are used: x = word >> (64 - k).
+This is how random bits become a report. All numbers are integers, k is the `bits` of the table. A
+*word* is 64 random bits, of which the k highest are used: x = word >> (64 - k).
 
 **A row** N[0], N[1], ... with sum 2^k becomes 2^j buckets of c = 2^(k-j) words each, where
 j = min(k, max(1, ⌈log2 n⌉)) and n is the length of the row. Its outputs, those with N > 0 first and
-then the others, each in ascending order, are the items 0, 1, ..., 2^j - 1; where there are fewer,
-items with N = 0 follow. Item i owns bucket i. With R = N of the items:
+then the others, each in ascending order, are the items 0, 1, ...; items with N = 0 fill up to
+2^j - 1. Item i owns bucket i. With R = N of the items:
 
     small = items with R < c, ascending;  large = items with R ≥ c, ascending
     current = first of small
@@ -33,5 +33,5 @@ N[y] / 2^k: no rounding, no rejection, the same work for every word and every re
 
 The row of a choice channel is read over all pairs (b, z) with z varying fastest, and n_1 is the
 number of columns of r_u. Records take their words in order: record i of m words each takes the
-words m i, ..., m i + m - 1 of the stream. Where words come from is the matter of `randomness`.
+words m i, ..., m i + m - 1 of the stream. The module `randomness` makes the words.
 """

@@ -1,6 +1,6 @@
-"""Where the words come from: the secure source, a secret key, or a simulation.
+"""Random words of 64 bits: from a secure source, a secret key, or a simulation.
 
-Every source gives words of 64 bits, the first byte being the lowest. All three are AES-256:
+The first byte of a word is its lowest. All three sources are AES-256:
 
 - `SecureWords` is AES-256 in counter mode, counter block 0, 1, ... as 16 bytes with the highest
   first, under a key of 32 bytes that the operating system draws for this one call.
@@ -8,7 +8,9 @@ Every source gives words of 64 bits, the first byte being the lowest. All three 
 - `KeyedWords` gives a record the words 2q and 2q + 1 from AES-256-CMAC(K, message), first half
   first, where the message is q as 4 bytes, highest first, and the record's id in UTF-8, and
   K = HMAC-SHA256(key, "rldp keyed release " + the protocol's fingerprint, 64 hexadecimal digits).
-  An id that is an integer is its decimal text, so 7 and "7" are the same person.
+  An id that is an integer is its decimal text, so 7 and "7" are the same person. Words per record
+  instead of per person have "rldp keyed release per record " in K, and in the message the codes s
+  and u, 4 bytes each, highest first, between q and the id.
 """
 
 from __future__ import annotations
@@ -18,17 +20,22 @@ import hmac
 import os
 import secrets
 import struct
+import threading
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rldp._types import Integers, Words
 from rldp.errors import ParameterError, RldpError
-from rldp.release.alias import Words
+
+Per = Literal["person", "record"]
 
 _KEY_BYTES = 32
 _LEAST_KEY_BYTES = 16
+_LEAST_DIFFERENT = 8  # 16 random bytes have fewer only once in 10^12 keys
+_PURPOSES = {"person": "rldp keyed release ", "record": "rldp keyed release per record "}
 _ZEROS = bytes(1 << 18)
 _AES_BLOCK = 16
 
@@ -63,10 +70,10 @@ class _CounterStream:
 
 
 class SecureWords:
-    """Words from a key that is drawn for one call and gone with it.
+    """Words from a key that is drawn for one call and then forgotten.
 
-    A process that forks during the call could draw the same words twice, so a source refuses to
-    work in another process than its own.
+    A process that forks during the call could draw the same words twice. So a source refuses to
+    work in another process.
     """
 
     def __init__(self) -> None:
@@ -82,9 +89,10 @@ class SecureWords:
 
 
 class Simulation:
-    """Words that anyone who knows the seed can repeat: for experiments, never for people's data.
+    """Words that anyone who knows the seed can repeat: for experiments, never for real data.
 
-    A release with the same object goes on where the last one stopped.
+    A second release with the same object continues the stream. Threads may share it: no word is
+    used twice, but which thread gets which words is not repeatable.
 
     >>> Simulation(7).words(0, 1, 1) == Simulation(7).words(0, 1, 1)
     array([[ True]])
@@ -93,13 +101,17 @@ class Simulation:
     def __init__(self, seed: Any) -> None:
         """Start the stream of a seed, any non-negative integer."""
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ParameterError(f"Expected a non-negative integer as seed, got {seed!r}.")
+            raise ParameterError(
+                f"Expected a non-negative integer as seed, got {seed!r}.", argument="rng"
+            )
         self.seed = int(seed)
+        self._lock = threading.Lock()
         self._stream = _CounterStream(hashlib.sha256(f"rldp simulation {seed}".encode()).digest())
 
     def words(self, first: int, n: int, each: int) -> Words:
         """The next words."""
-        return self._stream.words(first, n, each)
+        with self._lock:
+            return self._stream.words(first, n, each).copy()  # another thread may draw meanwhile
 
     def __repr__(self) -> str:
         """The seed."""
@@ -107,21 +119,32 @@ class Simulation:
 
 
 class KeyedWords:
-    """Words that a secret key, the protocol and a record's id determine: one draw per person."""
+    """Words determined by a secret key, the protocol and a person's id: one draw per person.
 
-    def __init__(self, key: bytes, fingerprint: str, ids: NDArray[np.uint8], ends: Any) -> None:
-        """Take the ids as bytes one after the other, and where each of them ends."""
-        self._key = hmac.digest(
-            checked_key(key), f"rldp keyed release {fingerprint}".encode(), "sha256"
-        )
+    With `cells` they depend on the record too: one draw per person and record.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        fingerprint: str,
+        ids: NDArray[np.uint8],
+        ends: Any,
+        cells: NDArray[np.uint8] | None = None,
+    ) -> None:
+        """Take the ids as bytes one after the other, where each of them ends, and the cells."""
+        purpose = _PURPOSES["person" if cells is None else "record"]
+        self._key = hmac.digest(checked_key(key), f"{purpose}{fingerprint}".encode(), "sha256")
         self._bytes = ids
         self._ends = np.asarray(ends, dtype=np.int64)
+        self._cells = np.zeros((len(self._ends), 0), dtype=np.uint8) if cells is None else cells
 
     def words(self, first: int, n: int, each: int) -> Words:
         """The words of the records first, first + 1, ..., first + n - 1."""
         ends = self._ends[first : first + n]
         starts = np.concatenate([self._ends[first - 1 : first] if first else [0], ends[:-1]])
         sizes = ends - starts
+        cells = self._cells[first : first + n]
         words = np.empty((n, each + each % 2), dtype=np.uint64)
         for size in np.unique(sizes):
             places = np.flatnonzero(sizes == size)
@@ -131,7 +154,8 @@ class KeyedWords:
                 ids = self._bytes[starts[places][:, None] + np.arange(size)]
             for q in range(words.shape[1] // 2):
                 number = np.frombuffer(struct.pack(">I", q), dtype=np.uint8)
-                message = np.concatenate([np.tile(number, (len(ids), 1)), ids], axis=1)
+                numbers = np.tile(number, (len(ids), 1))
+                message = np.concatenate([numbers, cells[places], ids], axis=1)
                 tags = cmac(self._key, message).view("<u8")
                 words[places, 2 * q : 2 * q + 2] = tags
         return words[:, :each]
@@ -169,22 +193,32 @@ def _doubled(block: bytes) -> bytes:
 
 
 def new_key() -> bytes:
-    """A new secret key of 32 bytes for keyed releases; keep it as you keep the records."""
+    """A new secret key of 32 bytes for keyed releases; protect it as you protect the records."""
     return secrets.token_bytes(_KEY_BYTES)
 
 
 def checked_key(key: object) -> bytes:
-    """A key as bytes, long enough to be a secret."""
+    """A key as bytes, long enough and not obviously guessable."""
     if not isinstance(key, bytes | bytearray):
-        raise ParameterError(
-            f"Expected key as bytes, got {type(key).__name__}; make one with rldp.new_key()."
+        fault = f"key as bytes, got {type(key).__name__}"
+    elif len(key) < _LEAST_KEY_BYTES:
+        fault = f"a key of at least {_LEAST_KEY_BYTES} bytes, got {len(key)}"
+    elif len(set(key)) < _LEAST_DIFFERENT:
+        fault = (
+            f"a random key, this one has only {len(set(key))} different bytes and can be guessed"
         )
-    if len(key) < _LEAST_KEY_BYTES:
+    else:
+        return bytes(key)
+    raise ParameterError(f"Expected {fault}; make one with rldp.new_key().", argument="key")
+
+
+def check_ids_with_key(record_id: object, key: object) -> None:
+    """Refuse ids without a key, and a key without ids."""
+    if (record_id is None) != (key is None):
         raise ParameterError(
-            f"Expected a key of at least {_LEAST_KEY_BYTES} bytes, got {len(key)}; "
-            f"make one with rldp.new_key()."
+            "Expected ids and a key together, got only one of them.",
+            argument="record_id" if record_id is None else "key",
         )
-    return bytes(key)
 
 
 @dataclass(frozen=True)
@@ -192,19 +226,32 @@ class Randomness:
     """Which source a release draws from: the secure one unless a key or a simulation is given."""
 
     rng: Simulation | None = None
-    key: bytes | None = field(default=None, repr=False)  # no traceback shall show it
+    key: bytes | None = field(default=None, repr=False)  # so that no traceback shows it
+    per: Per = "person"
 
     def __post_init__(self) -> None:
-        """Refuse what is no secure source, no key and no simulation."""
+        """Refuse other generators, weak keys, and combinations that make no sense."""
         if self.rng is not None and not isinstance(self.rng, Simulation):
             raise ParameterError(
-                f"Expected rng=rldp.Simulation(seed), or no rng for secure randomness, got "
-                f"{type(self.rng).__name__}; other generators are not fit to protect anyone."
+                f"Expected rng as rldp.Simulation(seed), or none for secure randomness, got "
+                f"{type(self.rng).__name__}; no other generator is accepted.",
+                argument="rng",
+            )
+        if self.per not in get_args(Per):
+            raise ParameterError(
+                f"Expected per as 'person' or 'record', got {self.per!r}.", argument="per"
+            )
+        if self.per == "record" and self.key is None:
+            raise ParameterError(
+                "Expected ids and a key for new random bits per record, got no key.",
+                argument="key",
             )
         if self.key is not None:
             checked_key(self.key)
             if self.rng is not None:
-                raise ParameterError("Expected either a key or a simulation, got both.")
+                raise ParameterError(
+                    "Expected either a key or a simulation, got both.", argument="rng"
+                )
 
     @property
     def kind(self) -> str:
@@ -213,20 +260,28 @@ class Randomness:
             return "keyed"
         return "secure" if self.rng is None else "simulation"
 
-    def source(self, fingerprint: str, ids: Any = None) -> WordSource:
-        """Words for one release; `ids` is Arrow text, a key needs them."""
+    def source(self, fingerprint: str, ids: Any = None, s: Any = None, u: Any = None) -> WordSource:
+        """Words for one release; `ids` is Arrow text, and a key needs them and the codes."""
         if self.key is not None:
-            return KeyedWords(self.key, fingerprint, *_id_bytes(ids))
+            cells = _cell_bytes(s, u) if self.per == "record" else None
+            return KeyedWords(self.key, fingerprint, *_id_bytes(ids), cells)
         return SecureWords() if self.rng is None else self.rng
 
     def note(self, name: str, epsilon: float, fingerprint: str) -> dict[str, Any]:
-        """What the metadata of a release say of it."""
+        """The metadata of a release."""
         note = {"protocol": name, "epsilon": epsilon, "fingerprint": fingerprint}
         seed = {} if self.rng is None else {"seed": self.rng.seed}
-        return {**note, "randomness": self.kind, **seed}
+        per = {} if self.key is None else {"per": self.per}
+        return {**note, "randomness": self.kind, **per, **seed}
 
 
-def _id_bytes(texts: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _cell_bytes(s: Any, u: Any) -> NDArray[np.uint8]:
+    """The codes of each record, 4 bytes each with the highest first."""
+    codes = np.stack([s, u], axis=1).astype(">u4")
+    return codes.view(np.uint8).reshape(len(codes), 8)
+
+
+def _id_bytes(texts: Any) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of all ids one after the other, and where each ends."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]

@@ -1,23 +1,17 @@
-"""Codes of records and words to reports, one sampler for each kind of channel."""
+"""Codes of records and random words to reports, one sampler for each kind of channel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.channel import (
-    Channel,
-    ChoiceChannel,
-    DenseChannel,
-    IndependentChannel,
-    IntegerParts,
-    UnaryChannel,
-)
-from rldp.errors import ParameterError
-from rldp.release.alias import AliasRows, Integers, Room, Words
+from rldp._types import Indices, Integers, Words
+from rldp.channel import Channel, IndependentChannel, IntegerParts, UnaryChannel
+from rldp.release.alias_table import AliasRows, Room
 
 
 class Sampler(ABC):
@@ -32,8 +26,12 @@ class Sampler(ABC):
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """Write the reports of records (s, u), with words of shape (n, `words`), into `out`."""
 
+    @abstractmethod
+    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+        """The rows, and the number of the row among them, that each word of a record draws from."""
+
     def empty(self, n: int) -> NDArray[Any]:
-        """Room for n reports."""
+        """An uninitialised array for n reports."""
         return np.empty(n if self.width is None else (n, self.width), dtype=self.dtype)
 
 
@@ -50,6 +48,10 @@ class RowSampler(Sampler):
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """One word, one output."""
         out[...] = self._rows.draw(_cells(s, u, self.shape[1], room), words[:, 0], room)
+
+    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+        """One row."""
+        return [(self._rows, s * self.shape[1] + u)]
 
 
 class PairSampler(Sampler):
@@ -71,11 +73,15 @@ class PairSampler(Sampler):
         rows[...] = u
         out += self._u.draw(rows, words[:, 1], room)
 
+    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+        """One row for S and one for U."""
+        return [(self._s, s), (self._u, u)]
+
 
 class BlockSampler(Sampler):
     """Every block by itself: unary channels."""
 
-    def __init__(self, own: Integers, other: Integers, block: NDArray[np.intp], bits: int) -> None:
+    def __init__(self, own: Integers, other: Integers, block: Indices, bits: int) -> None:
         """Take own, shape (n_s, n_u, n_z), other, shape (blocks, n_z), and the block of a cell."""
         n_z = own.shape[2]
         self.shape = block.shape[0], block.shape[1]
@@ -92,33 +98,33 @@ class BlockSampler(Sampler):
         rows[np.arange(len(cells)), self._block[cells]] = cells
         np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
 
+    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+        """The row of the cell for its own block, and that of the block for all others."""
+        cell = s * self.shape[1] + u
+        own = int(self._block[cell])
+        others = range(self._block.size, self._block.size + self.words)
+        return [(self._rows, cell if b == own else row) for b, row in enumerate(others)]
 
+
+@singledispatch
 def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
-    """The sampler of an integer table, by the kind of its channel."""
-    match channel:
-        case DenseChannel():
-            return RowSampler(integers["Q"], bits)
-        case ChoiceChannel():
-            return RowSampler(_choice_rows(integers["own"], integers["other"]), bits)
-        case IndependentChannel():
-            return PairSampler(integers["r_s"], integers["r_u"], bits)
-        case UnaryChannel():
-            return BlockSampler(integers["own"], integers["other"], channel.block, bits)
-    raise ParameterError(f"Expected a channel of a known kind, got {type(channel).__name__}.")
+    """The sampler of an integer table: one draw from a row, unless its kind has another one."""
+    return RowSampler(channel.listed(integers), bits)
+
+
+@sampler.register
+def _(_: IndependentChannel, integers: IntegerParts, bits: int) -> Sampler:
+    return PairSampler(integers["r_s"], integers["r_u"], bits)
+
+
+@sampler.register
+def _(channel: UnaryChannel, integers: IntegerParts, bits: int) -> Sampler:
+    return BlockSampler(integers["own"], integers["other"], channel.block, bits)
 
 
 def _cells(s: Integers, u: Integers, n_u: int, room: Room) -> Integers:
     """Number of each cell (s, u)."""
     cells = room.array("rows", s.shape, np.int64)
-    np.multiply(s, n_u, out=cells, dtype=np.int64)  # codes may be of a type too small for cells
+    np.multiply(s, n_u, out=cells, dtype=np.int64)  # codes may have a type too small for cells
     np.add(cells, u, out=cells, dtype=np.int64)
     return cells
-
-
-def _choice_rows(own: Integers, other: Integers) -> Integers:
-    """N[s, u, y] over all pairs y = (b, z): other, with the own block in its place."""
-    n_s, n_u, _ = own.shape
-    N = np.broadcast_to(other, (n_s, n_u, *other.shape)).copy()
-    s = np.arange(n_s)
-    N[s, :, s] = own
-    return N.reshape(n_s, n_u, -1)

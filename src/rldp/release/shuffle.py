@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from rldp._types import Indices
 from rldp.release.randomness import WordSource
 
 _PILE_BITS = 7
@@ -29,7 +29,7 @@ class Shuffle:
     def __init__(
         self, schema: Any, source: WordSource, folder: Path | None, stack: ExitStack
     ) -> None:
-        """Make room in a folder for as long as the stack lasts."""
+        """Open unnamed files in a folder until the stack closes them."""
         self._source = source
         self._files: list[IO[bytes]] = []
         for _ in range(2**_PILE_BITS):
@@ -38,7 +38,7 @@ class Shuffle:
         self._writers = [pa.ipc.new_stream(file, schema) for file in self._files]
 
     def add(self, batch: Any) -> None:
-        """Put the records on their piles."""
+        """Append each record to a random file."""
         words = self._source.words(0, batch.num_rows, 1)[:, 0]
         pile = (words >> np.uint64(64 - _PILE_BITS)).astype(np.int64)
         sorted_batch = batch.take(pa.array(np.argsort(pile, kind="stable")))
@@ -48,7 +48,7 @@ class Shuffle:
                 writer.write_batch(sorted_batch.slice(start, end - start))
 
     def batches(self) -> Iterator[Any]:
-        """All records, pile by pile, each pile in random order."""
+        """All records, file by file, each file in random order."""
         for writer, file in zip(self._writers, self._files, strict=True):
             writer.close()
             file.seek(0)
@@ -59,8 +59,8 @@ class Shuffle:
             file.truncate(0)
 
 
-def random_order(n: int, source: WordSource) -> NDArray[np.intp]:
-    """An order of n things, all equally likely: they are sorted by different random words."""
+def random_order(n: int, source: WordSource) -> Indices:
+    """A uniformly random permutation of n things, by sorting distinct random words."""
     while True:
         words = source.words(0, n, 1)[:, 0].copy()
         order = np.argsort(words)

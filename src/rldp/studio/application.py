@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import traceback
+from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -25,9 +27,13 @@ from rldp.studio.report import report
 from rldp.studio.session import Session
 from rldp.studio.steps import data, protocol, risk, tradeoff, use, whole
 from rldp.studio.uploads import ADULT
+from rldp.uncertainty.registry import described
 
 Step = Callable[[Session, dict[str, Any]], Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
+Answer = TypeVar("Answer")
+
+_THREADS = ThreadPoolExecutor(4)  # few: each keeps some memory of what it computed
 
 _STEPS: dict[str, Step] = {
     "table": data.joint_table,
@@ -79,6 +85,10 @@ def application(session: Session, port: int, token: str, start: str = ADULT) -> 
     return Guard(app, port, token, session.limits)
 
 
+async def _in_thread(step: Callable[..., Answer], *arguments: Any) -> Answer:
+    return await get_running_loop().run_in_executor(_THREADS, partial(step, *arguments))
+
+
 def _fixed(content: bytes, kind: str) -> Endpoint:
     async def endpoint(_: Request) -> Response:
         return Response(content, media_type=kind)
@@ -89,7 +99,8 @@ def _fixed(content: bytes, kind: str) -> Endpoint:
 def _session(session: Session, start: str) -> Endpoint:
     async def endpoint(_: Request) -> Response:
         limits = asdict(session.limits)
-        return JSONResponse({"version": __version__, "limits": limits, "start": start})
+        told = {"version": __version__, "limits": limits, "start": start, "sets": described()}
+        return JSONResponse(plain(told))
 
     return endpoint
 
@@ -97,7 +108,7 @@ def _session(session: Session, start: str) -> Endpoint:
 def _answer(session: Session, step: Step) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         body = await _body(request)
-        return JSONResponse(plain(await run_in_threadpool(step, session, body)))
+        return JSONResponse(plain(await _in_thread(step, session, body)))
 
     return endpoint
 
@@ -106,7 +117,7 @@ def _upload(session: Session) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         content = await request.body()
         name = request.query_params.get("name", "")[:200]
-        answer = await run_in_threadpool(data.upload, session, name, content)
+        answer = await _in_thread(data.upload, session, name, content)
         return JSONResponse(plain(answer))
 
     return endpoint
@@ -114,7 +125,7 @@ def _upload(session: Session) -> Endpoint:
 
 def _described(session: Session) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        answer = await run_in_threadpool(data.described, session, request.path_params["id"])
+        answer = await _in_thread(data.described, session, request.path_params["id"])
         return JSONResponse(plain(answer))
 
     return endpoint
@@ -139,38 +150,38 @@ def _stop(session: Session) -> Endpoint:
 def _released(session: Session) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         job = session.jobs.find(request.path_params["id"])
-        if job.kind != "release" or job.result is None:
-            raise FieldError("release", "There is no finished release with this name.", 404)
-        name, kind, content = job.result
-        return _attachment(name, kind, content)
+        return _attachment(*await _in_thread(use.reports_file, session, job))
 
     return endpoint
 
 
 def _download(session: Session) -> Endpoint:
     def content(what: str, choice: Choice) -> tuple[str, str, bytes]:
-        stem, file = choice.stem, session.file(choice.data).name
+        file = session.file(choice.data).name
         match what:
             case "protocol" | "public":
                 name, text = use.protocol_file(session, choice, is_public=what == "public")
                 return name, "application/json", text
+            case "records":
+                name, records = use.records_file(session, choice)
+                return name, use.FORMATS["parquet"], records
             case "script":
-                return f"{stem}.py", "text/x-python", code.script(choice, file).encode()
+                script = code.script(choice, file, session.design(choice).fingerprint)
+                return f"{choice.stem}.py", "text/x-python", script.encode()
             case "report":
-                return f"{stem}.html", "text/html", report(session, choice).encode()
+                return f"{choice.stem}.html", "text/html", report(session, choice).encode()
             case _:
                 raise FieldError("download", f"There is nothing called {what[:40]!r} here.", 404)
 
     async def endpoint(request: Request) -> Response:
         choice = Choice.from_request(await _body(request))
-        return _attachment(*await run_in_threadpool(content, request.path_params["what"], choice))
+        return _attachment(*await _in_thread(content, request.path_params["what"], choice))
 
     return endpoint
 
 
 def _attachment(name: str, kind: str, content: bytes) -> Response:
-    plain_name = name.encode("ascii", "replace").decode().replace("?", "-").replace('"', "")
-    headers = {"content-disposition": f'attachment; filename="{plain_name}"'}
+    headers = {"content-disposition": f'attachment; filename="{name}"'}  # made of a plain stem
     return Response(content, media_type=kind, headers=headers)
 
 
@@ -187,9 +198,9 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    field = error.field if isinstance(error, FieldError) else "data"
-    status = error.status if isinstance(error, FieldError) else 422
-    return JSONResponse({"error": str(error), "field": field}, status)
+    found = cast("RldpError", error)  # which alone have this handler
+    told = FieldError.beside("data", found)
+    return JSONResponse({"error": str(told), "field": told.field}, told.status)
 
 
 async def _failed(_: Request, error: Exception) -> Response:

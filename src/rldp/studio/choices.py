@@ -6,14 +6,18 @@ import hashlib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rldp.protocols.catalogue import LARGEST_EPSILON, NAMES
+from rldp.checks import LARGEST_EPSILON
+from rldp.designing.catalogue import NAMES
+from rldp.errors import RldpError
 from rldp.studio.answers import FieldError
+from rldp.uncertainty.parameters import Parameter
+from rldp.uncertainty.registry import DEFAULT, offered, set_class
 
-SETS = ("chi-square", "all", "known")
 MISSING = ("error", "keep", "drop")
 
 
@@ -27,7 +31,7 @@ class Choice:
         useful: names of the U columns.
         missing: what to do with missing values.
         kind: which set F.
-        alpha: level of the χ² test.
+        parameters: those of the set F, by name, as protocol files write them.
         epsilon: privacy level in nats.
         protocol: name of the protocol.
         identifiable: whether every cell shall be estimable.
@@ -37,8 +41,8 @@ class Choice:
     sensitive: tuple[str, ...]
     useful: tuple[str, ...]
     missing: str = "error"
-    kind: str = "chi-square"
-    alpha: float = 0.05
+    kind: str = DEFAULT
+    parameters: dict[str, Any] = field(default_factory=dict)
     epsilon: float = 1.0
     protocol: str = "best"
     identifiable: bool = False
@@ -46,13 +50,14 @@ class Choice:
     @classmethod
     def from_request(cls, body: Mapping[str, Any]) -> Choice:
         """Check what came, naming the field at fault."""
+        kind = _one_of(body, "kind", tuple(offered()), DEFAULT)
         return cls(
             data=_text(body, "data", "Choose a table or drop a file first."),
             sensitive=_names(body, "sensitive"),
             useful=_names(body, "useful"),
             missing=_one_of(body, "missing", MISSING, "error"),
-            kind=_one_of(body, "kind", SETS, "chi-square"),
-            alpha=number(body, "alpha", 0.0, 1.0, 0.05, below=True),
+            kind=kind,
+            parameters={p.name: _parameter(body, p) for p in set_class(kind).parameters},
             epsilon=number(body, "epsilon", 0.0, LARGEST_EPSILON, 1.0),
             protocol=_one_of(body, "protocol", NAMES, "best"),
             identifiable=body.get("identifiable", False) is True,
@@ -66,18 +71,39 @@ class Choice:
     @property
     def set_key(self) -> tuple[Any, ...]:
         """What F depends on."""
-        return *self.table_key, self.kind, self.alpha if self.kind == "chi-square" else None
+        return *self.table_key, self.kind, json.dumps(self.parameters, sort_keys=True)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the constructor of F takes beside the table."""
+        return {
+            p.name: p.read(self.parameters[p.name]) if p.name in self.parameters else p.default
+            for p in set_class(self.kind).parameters
+        }
 
     @property
     def stem(self) -> str:
-        """A name for files, from the S columns."""
-        return re.sub(r"[^\w-]+", "-", "-".join(self.sensitive)).strip("-")[:60] or "protocol"
+        """A name for files, from the S columns, that every system and every browser takes."""
+        plain = unicodedata.normalize("NFKD", "-".join(self.sensitive).replace("ß", "ss"))
+        letters = plain.encode("ascii", "ignore").decode()
+        return re.sub(r"[^A-Za-z0-9_]+", "-", letters).strip("-")[:60] or "protocol"
 
     @property
     def id(self) -> str:
         """A name for the design: the same choice has the same name."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _parameter(body: Mapping[str, Any], parameter: Parameter) -> Any:
+    """A parameter of the set F in the form that protocol files have."""
+    value = body.get(parameter.name, parameter.default)
+    if value is None:
+        raise FieldError(parameter.name, f"Enter {parameter.title}.")
+    try:
+        return parameter.written(parameter.given(value))
+    except RldpError as error:
+        raise FieldError.beside(parameter.name, error) from None
 
 
 def number(

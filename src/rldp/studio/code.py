@@ -1,108 +1,119 @@
-"""The Python and the command line that do what the page does."""
+"""The Python and the command line that go on from what the page saved.
+
+A search that ends by the clock may find another protocol the next time. So everything after the
+design begins from the protocol file; only the first steps begin from the data.
+"""
 
 from __future__ import annotations
 
 import shlex
 
+from rldp.decimals import shortest
+from rldp.designing.catalogue import BEST
+from rldp.designing.closed_forms import FAMILIES
 from rldp.studio.choices import Choice
+from rldp.studio.uploads import ADULT
+from rldp.uncertainty.registry import DEFAULT, set_class
 
-_SET_CALLS = {
-    "chi-square": "rldp.ChiSquareSet(table, alpha={alpha:g})",
-    "all": "rldp.AllDistributions(table)",
-    "known": "rldp.KnownDistribution(table)",
-}
+_AGAIN = "# a search may find another protocol each time; the saved file is the one of the page"
+_S_ALONE = "# without --useful, all other columns are U: give it a file with the S columns alone"
+REPORTS = "reports.csv"
+
+
+def protocol_name(choice: Choice) -> str:
+    """What the page saves the protocol as."""
+    return f"{choice.stem}.rldp.json"
+
+
+def needs_records(choice: Choice) -> bool:
+    """Whether the records to release are in no file yet: bundled counts, or some were dropped."""
+    return choice.data == ADULT or choice.missing == "drop"
+
+
+def records_name(choice: Choice, file: str) -> str:
+    """The file to release: the one that was loaded, or what the page saves."""
+    return f"{choice.stem}-records.parquet" if needs_records(choice) else file
 
 
 def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
     """What one step takes, in both languages."""
-    table, chosen_set, design = _table(choice, file), _set(choice), _design(choice)
+    table, chosen_set, name = _table(choice, file), _set(choice), protocol_name(choice)
+    needed = [*_imports(choice), ""] if step in ("tradeoff", "protocol") else ["import rldp", ""]
+    again = [] if choice.protocol in FAMILIES else [_AGAIN]
+    load = f"p = rldp.load({name!r})"
     python = {
         "data": [table, "print(table)", "print(table.counts)"],
         "tradeoff": [
             table,
             chosen_set,
-            "for record in rldp.compare(F, epsilons=[0.5, 1, 2, 4]):",
+            f"for record in rldp.compare(F, epsilons=[{shortest(choice.epsilon)}]):",
             "    print(record)",
         ],
-        "protocol": [table, chosen_set, design, "print(p, p.parameters, p.optimality_gap)"],
-        "risk": [table, chosen_set, design, "print(rldp.risk(p))", "print(rldp.verify(p))"],
-        "use": [
-            f"p = rldp.load({_protocol_file(choice)!r})",
-            f"rldp.release_file(p, {_records(choice, file)!r}, 'reports.csv', shuffle=True)",
-            "e = p.estimate('reports.csv')",
-            "print(e.estimate, e.low, e.high)",
-            "print(rldp.plan(p, margin=0.01).needed)",
+        "protocol": [
+            table,
+            chosen_set,
+            *again,
+            _design(choice),
+            "print(p, p.parameters, p.optimality_gap)",
         ],
+        "risk": [load, "print(rldp.risk(p))", "print(rldp.verify(p))"],
+        "use": [load, *_use_lines(choice, file)],
     }[step]
     command = {
-        "data": [_command("compare", choice, file, "--epsilon 1")],
-        "tradeoff": [_command("compare", choice, file, "--epsilon 0.5 1 2 4 --plot tradeoff.png")],
-        "protocol": [_design_command(choice, file)],
-        "risk": [
-            f"rldp audit  {_quoted(_protocol_file(choice))}",
-            f"rldp verify {_quoted(_protocol_file(choice))}",
-        ],
+        "data": [_command("compare", choice, file, _epsilon(choice))],
+        "tradeoff": [_command("compare", choice, file, f"{_epsilon(choice)} --plot tradeoff.png")],
+        "protocol": [*again, _design_command(choice, file)],
+        "risk": [f"rldp verify {_path(name)}", f"rldp audit {_path(name)}"],
         "use": _use_commands(choice, file),
     }[step]
-    return {"python": "\n".join(["import rldp", "", *python]), "command": "\n".join(command)}
+    return {"python": "\n".join([*needed, *python]), "command": "\n".join(command)}
 
 
-def script(choice: Choice, file: str) -> str:
-    """The whole way as one program."""
+def script(choice: Choice, file: str, fingerprint: str) -> str:
+    """From the saved protocol on, as one program."""
     lines = [
-        '"""From records to a proven protocol, a release and estimates."""',
+        '"""From a saved protocol to released records and estimates."""',
         "",
         "import rldp",
         "",
-        _table(choice, file),
-        _set(choice),
-        "for record in rldp.compare(F, epsilons=[0.5, 1, 2, 4]):",
-        "    print(record)",
-        "",
-        _design(choice),
+        f"p = rldp.load({protocol_name(choice)!r})",
+        f"assert p.fingerprint == {fingerprint!r}, 'another protocol'",
         "print(p)",
-        "print(p.parameters)",
         "print(rldp.verify(p))",
         "print(rldp.risk(p))",
-        f"p.save({_protocol_file(choice)!r})",
-        f"p.public().save({_protocol_file(choice).replace('.rldp.json', '.client.json')!r})",
         "",
-        *_release_lines(choice, file),
-        "print(e.estimate.round(4), e.low.round(4), e.high.round(4), sep='\\n')",
+        *_use_lines(choice, file),
     ]
     return "\n".join(lines) + "\n"
 
 
 def commands(choice: Choice, file: str) -> str:
-    """The whole way on the command line."""
-    name = _quoted(_protocol_file(choice))
-    lines = [
-        _command("compare", choice, file, "--epsilon 0.5 1 2 4"),
-        _design_command(choice, file),
-        f"rldp verify {name}",
-        f"rldp audit {name}",
-        *_use_commands(choice, file),
-    ]
+    """The same on the command line."""
+    name = _path(protocol_name(choice))
+    lines = [f"rldp verify {name}", f"rldp audit {name}", *_use_commands(choice, file)]
     return "\n".join(lines) + "\n"
 
 
-def _release_lines(choice: Choice, file: str) -> list[str]:
-    if choice.data == "adult":  # counts only: the people behind them, as codes
-        return [
-            "import numpy as np",
-            "",
-            "codes = np.repeat(np.indices(table.counts.shape).reshape(2, -1).T,",
-            "                  table.counts.ravel(), axis=0)",
-            "e = p.estimate(p.release(codes))",
-        ]
+def _use_lines(choice: Choice, file: str) -> list[str]:
     return [
-        f"rldp.release_file(p, {file!r}, 'reports.csv', shuffle=True)",
-        "e = p.estimate('reports.csv')",
+        f"rldp.release_file(p, {records_name(choice, file)!r}, {REPORTS!r}, shuffle=True)",
+        f"e = p.estimate({REPORTS!r})",
+        "print(e.estimate.round(4), e.low.round(4), e.high.round(4), sep='\\n')",
+        "print(rldp.plan(p, margin=0.01).needed)",
+    ]
+
+
+def _use_commands(choice: Choice, file: str) -> list[str]:
+    name, records = _path(protocol_name(choice)), _path(records_name(choice, file))
+    return [
+        f"rldp release {name} {records} -o {REPORTS} --shuffle",
+        f"rldp estimate {name} {REPORTS}",
+        f"rldp plan {name} --margin 0.01",
     ]
 
 
 def _table(choice: Choice, file: str) -> str:
-    if choice.data == "adult":
+    if choice.data == ADULT:
         s, u = (*choice.sensitive, "")[0], (*choice.useful, "")[0]
         return f"table = rldp.datasets.adult(sensitive={s!r}, useful={u!r})"
     missing = "" if choice.missing == "error" else f", missing={choice.missing!r}"
@@ -112,55 +123,59 @@ def _table(choice: Choice, file: str) -> str:
     )
 
 
+def _imports(choice: Choice) -> list[str]:
+    """The package, and the module of a set that is not its own."""
+    cls = set_class(choice.kind)
+    if cls.__module__.startswith("rldp."):
+        return ["import rldp"]
+    return ["import rldp", f"from {cls.__module__} import {cls.__name__}"]
+
+
 def _set(choice: Choice) -> str:
-    return "F = " + _SET_CALLS[choice.kind].format(alpha=choice.alpha)
+    return f"F = {set_class(choice.kind).code(choice.arguments)}"
 
 
 def _design(choice: Choice) -> str:
-    identifiable = ", identifiable=True" if choice.identifiable else ""
+    wish = ", identifiable=True" if choice.identifiable else ""
+    if choice.protocol == BEST:
+        wish = "" if choice.identifiable else ', goal="information"'
     return (
-        f"p = rldp.design(F, epsilon={choice.epsilon:g}, protocol={choice.protocol!r}"
-        f"{identifiable})"
+        f"p = rldp.design(F, epsilon={shortest(choice.epsilon)}, protocol={choice.protocol!r}"
+        f"{wish})"
     )
 
 
+def _epsilon(choice: Choice) -> str:
+    return f"--epsilon {shortest(choice.epsilon)}"
+
+
 def _command(name: str, choice: Choice, file: str, rest: str) -> str:
-    data = "adult" if choice.data == "adult" else _quoted(file)
-    words = [f"rldp {name} {data} --sensitive {' '.join(map(_quoted, choice.sensitive))}"]
-    if choice.useful:
-        words.append(f"--useful {' '.join(map(_quoted, choice.useful))}")
+    data = ADULT if choice.data == ADULT else _path(file)
+    words = [f"rldp {name} {data}", *(f"--sensitive={_word(s)}" for s in choice.sensitive)]
+    words += [f"--useful={_word(u)}" for u in choice.useful]
     words.append(rest)
-    if choice.kind == "chi-square":
-        words.append(f"--alpha {choice.alpha:g}")
-    else:
-        words.append(f"--set {choice.kind}")
+    words += [] if choice.kind == DEFAULT else [f"--set {choice.kind}"]
+    for parameter in set_class(choice.kind).parameters:
+        text = parameter.text(choice.arguments[parameter.name])
+        words.append(f"--{parameter.name.replace('_', '-')} {_word(text)}")
     if choice.missing != "error":
         words.append(f"--missing {choice.missing}")
-    return " ".join(words)
+    return "\n".join([*([] if choice.useful else [_S_ALONE]), " ".join(words)])
 
 
 def _design_command(choice: Choice, file: str) -> str:
-    rest = f"--epsilon {choice.epsilon:g} --protocol {choice.protocol}"
-    rest += " --identifiable" if choice.identifiable else ""
-    return _command("design", choice, file, f"{rest} -o {_quoted(_protocol_file(choice))}")
+    rest = f"{_epsilon(choice)} --protocol {choice.protocol}"
+    if choice.protocol == BEST:
+        rest += "" if choice.identifiable else " --goal information"
+    else:
+        rest += " --identifiable" if choice.identifiable else ""
+    return _command("design", choice, file, f"{rest} -o {_path(protocol_name(choice))}")
 
 
-def _use_commands(choice: Choice, file: str) -> list[str]:
-    name = _quoted(_protocol_file(choice))
-    return [
-        f"rldp release  {name} {_quoted(_records(choice, file))} -o reports.csv --shuffle",
-        f"rldp estimate {name} reports.csv",
-        f"rldp plan     {name} --margin 0.01",
-    ]
-
-
-def _records(choice: Choice, file: str) -> str:
-    return "people.csv" if choice.data == "adult" else file
-
-
-def _protocol_file(choice: Choice) -> str:
-    return f"{choice.stem}.rldp.json"
-
-
-def _quoted(text: str) -> str:
+def _word(text: str) -> str:
     return shlex.quote(text)
+
+
+def _path(name: str) -> str:
+    """A file of this folder, also one whose name looks like an option."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)

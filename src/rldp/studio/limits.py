@@ -14,7 +14,10 @@ class Limits:
         unpacked: bytes of its records once they are unpacked.
         request: bytes of any other request.
         columns: columns of a file.
-        files: files held in memory; the oldest go first.
+        files: files held in memory; those not used for the longest time go first.
+        held: bytes of all these files together; the newest is always held.
+        designs: protocols held in memory.
+        settings: tables, and sets F with what is known over them, held in memory.
         drawn: cells of a table that the page draws.
     """
 
@@ -23,4 +26,7 @@ class Limits:
     request: int = 64 << 10
     columns: int = 500
     files: int = 6
+    held: int = 1 << 30
+    designs: int = 12
+    settings: int = 8
     drawn: int = 6_000

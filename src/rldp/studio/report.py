@@ -8,15 +8,16 @@ from html import escape
 from typing import Any
 
 from rldp import __version__
-from rldp.protocol import verify
-from rldp.protocols.catalogue import Record
+from rldp.decimals import rounded_up, shortest
+from rldp.presentation.texts import TITLES, columns_title
+from rldp.protocol.loading import verify
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
-from rldp.studio.session import Session
+from rldp.studio.session import Session, Setting
 from rldp.studio.steps import protocol, risk
-from rldp.studio.steps.tradeoff import SEARCHED
-from rldp.wording import TITLES, columns_title, set_in_words
+from rldp.studio.steps.tradeoff import SEARCHED, figures, figures_at
 
 _COLOURS = {
     "grr": "#767676",
@@ -42,70 +43,93 @@ svg { max-width: 100%; background: #fff } .wide { overflow-x: auto }
 
 def report(session: Session, choice: Choice) -> str:
     """The whole report of a finished design."""
-    p = session.design(choice)
-    setting, file = session.setting(choice), session.file(choice.data).name
-    proof = verify(p)
+    p, file = session.design(choice), session.file(choice.data).name
     found = risk.described(p)
-    records = [*setting.curves, *list(setting.searched.values())]
-    at = [*setting.at(choice.epsilon)]
-    at += [r for (_, e), r in list(setting.searched.items()) if e == choice.epsilon]
-    channel = protocol.channel(p)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     parts = [
-        f"<h1>{escape(columns_title(p.table))}: {escape(p.name)} at ε = {p.epsilon:g}</h1>",
-        f"<p>Made by rldp {__version__} on {now} from {escape(file)}.</p>",
-        "<h2>What is promised</h2>",
-        f"<p>No answer changes anyone's odds on {escape(found['sensitive'])} by more than "
-        f"e<sup>{p.epsilon:g}</sup>; {escape(set_in_words(p.uncertainty))}.</p>",
-        f"<p>Proved: {proof.conditions:,} exact inequalities over {escape(proof.uncertainty)}, "
-        f"least room {proof.slack:.2g}. Fingerprint <code>{p.fingerprint}</code>.</p>",
-        f"<p>It keeps {bits(p.utility):.4f} bits, {100 * p.normalised_utility:.1f} % of "
-        f"H(X) = {bits(p.table.entropy):.4f} bits.</p>",
-        "<h2>Trade-off</h2>",
-        _drawn(records, choice.epsilon),
-        _rows(
-            ["protocol", f"bits at ε = {choice.epsilon:g}", "% of H(X)", "what it is"],
-            (
-                (
-                    r["protocol"],
-                    f"{bits(r['utility']):.4f}",
-                    f"{100 * r['normalised']:.1f} %",
-                    TITLES.get(r["protocol"], ""),
-                )
-                for r in at
-            ),
-        ),
-        "<h2>Risk</h2>",
-        _rows(
-            ["how far one report moves the odds", "ε"],
-            ((level["over"], _epsilon(level["epsilon"])) for level in found["levels"]),
-        ),
-        f"<p>{escape(found['worst_case'])}</p>",
-        _rows(
-            [found["sensitive"], "share of people", "at most after any report"],
-            (
-                (v["label"], f"{100 * v['prior']:.1f} %", f"{100 * v['posterior']:.1f} %")
-                for v in found["values"]
-            ),
-        ),
-        "<h3>Not covered</h3><ul>",
-        *(f"<li>{escape(sentence)}</li>" for sentence in found["not_covered"]),
-        "</ul>",
-        "<h2>Channel</h2>",
-        "<p>Too large to print; the protocol file has it.</p>"
-        if channel is None
-        else _rows(
-            ["record", *channel["columns"]],
-            (
-                (name, *(f"{value:.4f}" for value in row))
-                for name, row in zip(channel["rows"], channel["values"], strict=True)
-            ),
-        ),
-        "<h2>The same in Python and on the command line</h2>",
-        f"<pre>{escape(code.script(choice, file))}</pre>",
+        f"<h1>{escape(columns_title(p.table))}: {escape(p.name)} at ε = {shortest(p.epsilon)}</h1>",
+        f"<p>Made by rldp {__version__} on {now} from {escape(file)}. "
+        "It shows frequencies of that sample: share it only where the sample may be known.</p>",
+        *_promises(p, found),
+        *_tradeoff(session.setting(choice), choice.epsilon),
+        *_risk(found),
+        *_channel(protocol.channel(p)),
+        "<h2>Go on in Python and on the command line</h2>",
+        f"<p>Both begin from {escape(code.protocol_name(choice))}, the protocol that the studio "
+        f"saves, and {escape(code.records_name(choice, file))}, in the same folder.</p>",
+        f"<pre>{escape(code.script(choice, file, p.fingerprint))}</pre>",
         f"<pre>{escape(code.commands(choice, file))}</pre>",
     ]
-    return _page(f"rldp: {p.name} at ε = {p.epsilon:g}", parts)
+    return _page(f"rldp: {p.name} at ε = {shortest(p.epsilon)}", parts)
+
+
+def _promises(p: ReleaseProtocol, found: dict[str, Any]) -> Iterable[str]:
+    proof = verify(p)
+    yield "<h2>What is promised</h2>"
+    promises = ((promise["against"], promise["text"]) for promise in found["promises"])
+    yield _rows(["against whom", "what holds"], promises)
+    yield from _list(found["also_covered"], "The same ε also covers")
+    yield from _list(found["not_covered"], "Not promised")
+    yield (
+        f"<p>Proved: {proof.conditions:,} exact inequalities over {escape(proof.uncertainty)}, "
+        f"least room {proof.slack:.2g}. Fingerprint <code>{p.fingerprint}</code>.</p>"
+    )
+    yield (
+        f"<p>It keeps {bits(p.utility):.4f} bits, {100 * p.normalised_utility:.1f} % of "
+        f"H(X) = {bits(p.table.entropy):.4f} bits.</p>"
+    )
+
+
+def _tradeoff(setting: Setting, epsilon: float) -> Iterable[str]:
+    points = figures(setting, epsilon)
+    yield "<h2>Trade-off</h2>"
+    yield _drawn(points, epsilon)
+    if any(point["is_early"] for point in points):
+        yield "<p>○ The search ended early: at least this much is kept.</p>"
+    rows = (
+        (
+            r["protocol"],
+            f"{'≥ ' * r['is_early']}{r['bits']:.4f}",
+            f"{'≥ ' * r['is_early']}{100 * r['share']:.1f} %",
+            TITLES.get(r["protocol"], ""),
+        )
+        for r in figures_at(setting, epsilon)
+    )
+    yield _rows(["protocol", f"bits at ε = {shortest(epsilon)}", "% of H(X)", "what it is"], rows)
+
+
+def _risk(found: dict[str, Any]) -> Iterable[str]:
+    yield "<h2>Risk</h2>"
+    levels = ((level["over"], rounded_up(level["epsilon"])) for level in found["levels"])
+    yield _rows(["how far one report moves the odds", "ε"], levels)
+    yield f"<p>{escape(found['worst_case'])}</p>"
+    yield "<p>Of 1,000 people, before → after a report, at the frequencies of the table:</p>"
+    heads = ["who guesses", f"{found['sensitive']} guessed rightly", "> 95 %", "> 99 %", "odds"]
+    yield _rows(heads, found["attackers"])
+    yield from _list(found["sentences"], "The same in words")
+    yield "<p>After any report, over F, for someone who knows nothing else about the person:</p>"
+    values = (
+        (v["label"], f"{100 * v['prior']:.1f} %", f"{100 * v['posterior']:.1f} %")
+        for v in found["values"]
+    )
+    yield _rows([found["sensitive"], "share in the table", "at most after any report"], values)
+
+
+def _channel(shown: dict[str, Any] | None) -> Iterable[str]:
+    yield "<h2>Channel</h2>"
+    if shown is None:
+        yield "<p>Too large to print; the protocol file has it.</p>"
+        return
+    rows = zip(shown["rows"], shown["values"], strict=True)
+    texts = ((name, *(f"{value:.4f}" for value in row)) for name, row in rows)
+    yield _rows(["record", *shown["columns"]], texts)
+
+
+def _list(sentences: Sequence[str], head: str) -> Iterable[str]:
+    if sentences:
+        yield f"<h3>{head}</h3><ul>"
+        yield from (f"<li>{escape(sentence)}</li>" for sentence in sentences)
+        yield "</ul>"
 
 
 def _page(title: str, parts: Sequence[str]) -> str:
@@ -129,24 +153,26 @@ def _rows(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return f'<div class="wide">{table}</div>'
 
 
-def _drawn(records: Sequence[Record], mark: float) -> str:
+def _drawn(found: Sequence[dict[str, Any]], mark: float) -> str:
     """The curves as SVG: ε to the right, the share of H(X) upwards."""
-    most = max(record["epsilon"] for record in records)
-    top = max(0.01, *(record["normalised"] for record in records))
+    most = max(point["epsilon"] for point in found)
+    top = max(0.01, *(point["share"] for point in found))
 
     def at(epsilon: float, share: float) -> str:
         return f"{60 + 620 * epsilon / most:.1f},{320 - 290 * share / top:.1f}"
 
     lines = []
-    names = list(dict.fromkeys(record["protocol"] for record in records))
+    names = list(dict.fromkeys(point["protocol"] for point in found))
     for place, name in enumerate(names):
-        mine = [record for record in records if record["protocol"] == name]
-        points = sorted((record["epsilon"], record["normalised"]) for record in mine)
+        mine = [point for point in found if point["protocol"] == name]
+        points = sorted((point["epsilon"], point["share"]) for point in mine)
+        early = [at(point["epsilon"], point["share"]) for point in mine if point["is_early"]]
         dash = ' stroke-dasharray="6 4"' if name in SEARCHED else ""
         lines.append(
             f'<polyline fill="none" stroke="{_COLOURS.get(name, "#000")}" stroke-width="2"{dash} '
             f'points="{" ".join(at(*point) for point in points)}"/>'
             f'<text x="700" y="{40 + 22 * place}" fill="{_COLOURS.get(name, "#000")}">{name}</text>'
+            + "".join(_hollow(point, _COLOURS.get(name, "#000")) for point in early)
         )
     x = at(mark, 0).split(",")[0] if mark <= most else "680"
     return (
@@ -161,5 +187,6 @@ def _drawn(records: Sequence[Record], mark: float) -> str:
     )
 
 
-def _epsilon(value: float) -> str:
-    return "∞" if value == float("inf") else f"{value:.4f}"
+def _hollow(point: str, colour: str) -> str:
+    x, y = point.split(",")
+    return f'<circle cx="{x}" cy="{y}" r="4" fill="#fff" stroke="{colour}" stroke-width="2"/>'

@@ -11,11 +11,11 @@ from pathlib import Path
 import uvicorn
 
 from rldp.errors import FileError, ParameterError
-from rldp.sources import file_size
 from rldp.studio.application import application
 from rldp.studio.limits import Limits
 from rldp.studio.session import Session
 from rldp.studio.uploads import ADULT
+from rldp.tables.record_files import file_size
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,7 +34,7 @@ class Studio:
     ) -> None:
         """Load the data and bind the port, so that what is wrong is said before a page opens."""
         if not 0 <= port <= 65535:
-            raise ParameterError(f"Expected a port from 0 to 65535, got {port}.")
+            raise ParameterError(f"Expected a port from 0 to 65535, got {port}.", argument="port")
         self.session = Session(limits)
         start = ADULT if data is None else self._loaded(data)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -69,10 +69,11 @@ class Studio:
         """Serve until interrupted."""
         if opens_browser:
             threading.Timer(0.5, webbrowser.open, (self.address,)).start()
+        self.session.jobs.workers.warm()
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            self.session.jobs.stop_all()
+            self.session.close()
             self._socket.close()
 
     def stop(self) -> None:

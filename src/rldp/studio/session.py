@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rldp.errors import DataError
-from rldp.protocol import ReleaseProtocol
-from rldp.protocols.catalogue import FAMILIES, Record, compare
+from rldp.designing.closed_forms import FAMILIES
+from rldp.designing.compare import Record, compare
+from rldp.errors import DataError, ParameterError
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio.answers import FieldError
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job, Jobs
+from rldp.studio.kept import Kept
 from rldp.studio.limits import Limits
+from rldp.studio.tasks import Design, Point
 from rldp.studio.uploads import ADULT, Loaded, bundled, loaded
-from rldp.table import Table
-from rldp.uncertainty import AllDistributions, ChiSquareSet, KnownDistribution, UncertaintySet
+from rldp.tables.table import Table
+from rldp.uncertainty import UncertaintySet, set_around
 
 CLOSED_FORMS = tuple(FAMILIES)
 # of the curves: close together where they bend
@@ -27,8 +29,9 @@ GRID = (
     *(i / 4 for i in range(2, 12)),
     *(i / 2 for i in range(6, 17)),
 )
-_SECONDS = 2.0  # for one point of a curve
-_MOST_REMEMBERED = 128  # of each kind
+_MOST_POINTS = 96  # of searches over one set F
+_MOST_MOVES = 64  # of ε over one set F
+_BEYOND = 8  # points of a curve beyond the grid
 
 
 @dataclass
@@ -36,40 +39,51 @@ class Setting:
     """A set F and what is known of the protocols over it."""
 
     F: UncertaintySet
-    searched: dict[tuple[str, float], Record] = field(default_factory=dict)
-    _at: dict[float, list[Record]] = field(default_factory=dict)
+    searched: Kept[tuple[str, float], Point] = field(default_factory=lambda: Kept(_MOST_POINTS))
+    moves: Kept[float, list[Record]] = field(default_factory=lambda: Kept(_MOST_MOVES))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
-    def curves(self) -> list[Record]:
-        """The closed forms over the whole grid; computed once."""
+    def _curves(self) -> list[Record]:
         return compare(self.F, GRID, protocols=CLOSED_FORMS)
+
+    def curves(self, epsilon: float) -> list[Record]:
+        """The closed forms over the grid, and on to a larger ε if one is asked for."""
+        with self._lock:  # two requests at once would compute them twice
+            grid = self._curves
+        return grid if epsilon <= GRID[-1] else [*grid, *self._near(epsilon)]
 
     def at(self, epsilon: float) -> list[Record]:
         """The closed forms at one ε; a slider comes back to where it was."""
-        if epsilon not in self._at:
-            _remember(self._at, epsilon, compare(self.F, epsilon, protocols=CLOSED_FORMS))
-        return self._at[epsilon]
+        return [record for record in self._near(epsilon) if record["epsilon"] == epsilon]
 
-    def search(self, name: str, epsilon: float) -> Record:
-        """What a search finds for one point of a curve, remembered."""
-        if (name, epsilon) not in self.searched:
-            found = compare(self.F, epsilon, protocols=[name], time_limit=_SECONDS)
-            self.searched[name, epsilon] = found[0]
-        return self.searched[name, epsilon]
+    def _near(self, epsilon: float) -> list[Record]:
+        known = self.moves.find(epsilon)
+        if known is None:
+            step = (epsilon - GRID[-1]) / _BEYOND
+            beyond = [GRID[-1] + i * step for i in range(1, _BEYOND)] if step > 0 else []
+            known = compare(self.F, [*beyond, epsilon], protocols=CLOSED_FORMS)
+            self.moves.put(epsilon, known)
+        return known
 
 
 class Session:
-    """Everything that is held; nothing of it is written anywhere."""
+    """Everything that is held; nothing of it is written anywhere.
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    Args:
+        limits: the most of everything.
+        jobs: what runs the work that takes time.
+    """
+
+    def __init__(self, limits: Limits | None = None, jobs: Jobs | None = None) -> None:
         """Start with the bundled tables."""
         self.limits = limits or Limits()
-        self.jobs = Jobs()
-        self._files: dict[str, Loaded] = {}
-        self._settings: dict[tuple[Any, ...], Setting] = {}
-        self._tables: dict[tuple[Any, ...], Table] = {}
-        self._designs: dict[str, Job] = {}
-        self._lock = threading.Lock()
+        self.jobs = Jobs() if jobs is None else jobs
+        self.files: Kept[str, Loaded] = Kept(self.limits.files, self.limits.held)
+        self.settings: Kept[tuple[Any, ...], Setting] = Kept(self.limits.settings)
+        self.tables: Kept[tuple[Any, ...], Table] = Kept(self.limits.settings)
+        self.designs: Kept[str, Design] = Kept(self.limits.designs)
+        self.design_jobs: Kept[str, Job] = Kept(self.limits.designs)
 
     @cached_property
     def _adult(self) -> Loaded:
@@ -77,94 +91,64 @@ class Session:
 
     def add_file(self, name: str, content: bytes) -> str:
         """Take a file; its id is part of the page's address."""
-        found = loaded(name, content, self.limits)
+        return self.add(loaded(name, content, self.limits))
+
+    def add(self, records: Loaded) -> str:
+        """Hold records under a new id."""
         identity = secrets.token_hex(6)
-        with self._lock:
-            self._files[identity] = found
-            for old in list(self._files)[: -self.limits.files]:
-                del self._files[old]
+        self.files.put(identity, records, records.bytes)
         return identity
 
     def file(self, identity: str) -> Loaded:
         """The records of a file or of the bundled tables."""
         if identity == ADULT:
             return self._adult
-        with self._lock:
-            if identity not in self._files:
-                raise FieldError(
-                    "data", "This server does not hold that file any more: drop it again.", 404
-                )
-            self._files[identity] = self._files.pop(identity)  # the latest in use stays longest
-            return self._files[identity]
+        found = self.files.find(identity)
+        if found is None:
+            raise FieldError(
+                "data", "This server does not hold that file any more: drop it again.", 404
+            )
+        return found
 
     def table(self, choice: Choice) -> Table:
         """The counts that were chosen."""
         file = self.file(choice.data)
-        with self._lock:
-            known = self._tables.get(choice.table_key)
-        if known is not None:
-            return known
-        try:
-            table = file.table(list(choice.sensitive), list(choice.useful), choice.missing)
-        except DataError as error:
-            raise FieldError(_culprit(str(error), choice), str(error)) from None
-        with self._lock:
-            _remember(self._tables, choice.table_key, table)
+        table = self.tables.find(choice.table_key)
+        if table is None:
+            try:
+                table = file.table(list(choice.sensitive), list(choice.useful), choice.missing)
+            except (DataError, ParameterError) as error:
+                field = "useful" if error.column in choice.useful else "sensitive"
+                raise FieldError.beside(field, error) from None
+            self.tables.put(choice.table_key, table)
         return table
 
     def setting(self, choice: Choice) -> Setting:
         """The set F that was chosen, with what is known over it."""
         table = self.table(choice)
-        with self._lock:
-            if choice.set_key in self._settings:
-                return self._settings[choice.set_key]
-        try:
-            F: UncertaintySet
-            match choice.kind:
-                case "all":
-                    F = AllDistributions(table)
-                case "known":
-                    F = KnownDistribution(table)
-                case _:
-                    F = ChiSquareSet(table, choice.alpha)
-        except DataError as error:
-            raise FieldError("sensitive", str(error)) from None
-        with self._lock:
-            setting = Setting(F)
-            _remember(self._settings, choice.set_key, setting)
-            return setting
-
-    def design_job(self, choice: Choice) -> Job | None:
-        """The job that designed this, or does so now."""
-        with self._lock:
-            return self._designs.get(choice.id)
-
-    def remember_design(self, choice: Choice, job: Job) -> None:
-        """Keep the design of a choice for later steps."""
-        with self._lock:
-            _remember(self._designs, choice.id, job)
+        setting = self.settings.find(choice.set_key)
+        if setting is None:
+            try:
+                setting = Setting(set_around(table, choice.kind, choice.arguments))
+            except DataError as error:
+                raise FieldError.beside("sensitive", error) from None
+            except ParameterError as error:  # what fits each parameter, but not this table
+                field = error.argument if error.argument in choice.arguments else None
+                raise FieldError.beside(field or "kind", error) from None
+            self.settings.put(choice.set_key, setting)
+        return setting
 
     def design(self, choice: Choice) -> ReleaseProtocol:
         """The finished protocol of a choice."""
-        job = self.design_job(choice)
-        if job is None or job.result is None:
+        return self.found(choice).protocol
+
+    def found(self, choice: Choice) -> Design:
+        """The same with what was found beside it."""
+        found = self.designs.find(choice.id)
+        if found is None:
             raise FieldError("protocol", "Design the protocol first.", 409)
-        protocol: ReleaseProtocol = job.result
-        return protocol
+        return found
 
-
-def _remember(memory: dict[Any, Any], key: Any, value: Any) -> None:
-    memory[key] = value
-    for old in list(memory)[:-_MOST_REMEMBERED]:
-        del memory[old]
-
-
-def _culprit(message: str, choice: Choice) -> str:
-    """The field that a message about the data belongs to."""
-    if "issing" in message:
-        return "missing"
-
-    def is_named(names: Iterable[str]) -> bool:
-        return any(repr(name) in message for name in names)
-
-    return "useful" if is_named(choice.useful) and not is_named(choice.sensitive) else "sensitive"
+    def close(self) -> None:
+        """End all that runs."""
+        self.jobs.stop_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
@@ -15,12 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rldp.counting import column_names, frame_label
 from rldp.datasets import ADULT_COLUMNS, adult
 from rldp.errors import DataError, FileError
-from rldp.sources import MISSING_TEXTS, CsvSource, damaged, file_kind
 from rldp.studio.limits import Limits
-from rldp.table import Table
+from rldp.tables.csv_source import MISSING_TEXTS, CsvSource
+from rldp.tables.file_formats import file_format, is_compressed
+from rldp.tables.frame_columns import column_names, frame_label
+from rldp.tables.sources import damaged
+from rldp.tables.table import Table
 
 ADULT = "adult"
 _LISTED = 12  # levels of a column that are named
@@ -35,6 +38,11 @@ class Loaded:
     columns: tuple[dict[str, Any], ...]
     records: int
 
+    @property
+    def bytes(self) -> int:
+        """What the records take in memory."""
+        return 0 if self.frame is None else int(self.frame.nbytes)
+
     def table(self, sensitive: list[str], useful: list[str], missing: Any) -> Table:
         """The counts of some columns."""
         if self.frame is not None:
@@ -42,7 +50,8 @@ class Loaded:
         if len(sensitive) != 1 or len(useful) != 1:
             raise DataError(
                 f"Expected one S and one U column: the bundled data are counts of pairs; "
-                f"got {len(sensitive)} and {len(useful)}."
+                f"got {len(sensitive)} and {len(useful)}.",
+                argument="sensitive" if len(sensitive) != 1 else "useful",
             )
         return adult(sensitive[0], useful[0])
 
@@ -66,16 +75,21 @@ def bundled() -> Loaded:
 def loaded(name: str, content: bytes, limits: Limits) -> Loaded:
     """A file that was dropped, every column described; errors say what is wrong with it."""
     path = Path(name)
-    kind = file_kind(path)
+    form = file_format(path, ("csv", "tsv", "parquet"))
     if not content:
         raise FileError(f"{name}: expected a header and records, the file is empty.")
-    frame = _parquet(path, content, limits) if kind == "parquet" else _csv(path, content, limits)
+    frame = _parquet(path, content, limits) if form == "parquet" else _csv(path, content, limits)
     names = column_names(frame)
     if len(names) > limits.columns:
         raise FileError(f"{name}: expected at most {limits.columns} columns, got {len(names)}.")
     if frame.num_rows == 0:
         raise FileError(f"{name}: expected records, the file has a header only.")
-    columns = tuple(_profile(column, frame[column]) for column in names)
+    return profiled(name, frame)
+
+
+def profiled(name: str, frame: Any) -> Loaded:
+    """Records in memory, every column described."""
+    columns = tuple(_profile(column, frame[column]) for column in column_names(frame))
     return Loaded(name, frame, columns, frame.num_rows)
 
 
@@ -112,7 +126,7 @@ def _parquet(path: Path, content: bytes, limits: Limits) -> Any:
 
 def _csv(path: Path, content: bytes, limits: Limits) -> Any:
     """Every value as text without the blanks around it, as `rldp.read_table` has it."""
-    if path.suffix.lower() == ".gz":
+    if is_compressed(path):
         try:
             with gzip.GzipFile(fileobj=BytesIO(content)) as file:
                 content = file.read(limits.unpacked + 1)
@@ -121,36 +135,24 @@ def _csv(path: Path, content: bytes, limits: Limits) -> Any:
         if len(content) > limits.unpacked:
             raise FileError(_too_large(path, limits))
     with ExitStack() as stack:
-        source = CsvSource(path, stack, BytesIO(content))
+        source = CsvSource(path, stack, BytesIO(content), "utf-8")
         names = source.names
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice or not all(names):
             culprit = f"{twice[0]!r} more than once" if twice else "one without a name"
             raise FileError(f"{path}: expected columns with different names, got {culprit}.")
-        batches = [_texts(batch, source) for batch in source.batches(names)]
+        batches = [_texts(batch) for batch in source.batches(names)]
     schema = pa.schema([(name, pa.string()) for name in names])
     return pa.Table.from_batches(batches, schema)
 
 
-def _texts(batch: Any, source: CsvSource) -> Any:
+def _texts(batch: Any) -> Any:
     columns = []
     for values in batch.columns:
-        try:
-            texts = pc.utf8_trim_whitespace(values.cast(pa.string()))
-        except pa.ArrowInvalid:
-            raise _not_utf8(batch, values, source) from None
+        texts = pc.utf8_trim_whitespace(values.cast(pa.string()))
         is_missing = pc.is_in(texts, value_set=pa.array(sorted(MISSING_TEXTS)))
         columns.append(pc.if_else(is_missing, pa.scalar(None, pa.string()), texts))
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _not_utf8(batch: Any, values: Any, source: CsvSource) -> Exception:
-    for value in values.to_pylist():
-        try:
-            value.decode("utf-8")
-        except UnicodeDecodeError as error:
-            return source.not_utf8(batch, error)
-    raise AssertionError("a value is no UTF-8")
 
 
 def _profile(name: str, values: Any) -> dict[str, Any]:

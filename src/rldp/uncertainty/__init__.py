@@ -2,25 +2,39 @@
 
 A set answers what designs and proofs ask of it: how small and how large P_{u|s}, or a mean under
 P_{U|s}, can be, how far two means can lie apart, and whether a distribution belongs to it. Four are
-confidence sets around the frequencies of a table; the proofs are in docs/guarantee.md.
+confidence sets around the frequencies of a table; the proofs are in docs/guarantee.md. Files, the
+command line and the page know a set by its entry in `rldp.uncertainty.registry`.
 """
 
 from rldp.uncertainty.base import ConfidenceSet, UncertaintySet, log_ratio
-from rldp.uncertainty.budget import BudgetSet
-from rldp.uncertainty.chi_square_set import ChiSquareSet
-from rldp.uncertainty.divergences import KLSet, RenyiSet
-from rldp.uncertainty.plain import AllDistributions, KnownDistribution
+from rldp.uncertainty.chi_square import ChiSquareSet
+from rldp.uncertainty.given_u import GivenU
+from rldp.uncertainty.guarantee import Guarantee
+from rldp.uncertainty.polytope import PolytopeSet
+from rldp.uncertainty.power_divergence import FiniteKLSet, KLSet, RenyiSet
+from rldp.uncertainty.registry import SETS, kind_of, register, set_around, set_class
+from rldp.uncertainty.shared_budget import BudgetSet
 from rldp.uncertainty.total_variation import TotalVariationSet
+from rldp.uncertainty.trivial import AllDistributions, KnownDistribution
 
 __all__ = [
+    "SETS",
     "AllDistributions",
     "BudgetSet",
     "ChiSquareSet",
     "ConfidenceSet",
+    "FiniteKLSet",
+    "GivenU",
+    "Guarantee",
     "KLSet",
     "KnownDistribution",
+    "PolytopeSet",
     "RenyiSet",
     "TotalVariationSet",
     "UncertaintySet",
+    "kind_of",
     "log_ratio",
+    "register",
+    "set_around",
+    "set_class",
 ]

@@ -10,22 +10,44 @@ with a vector whose mean is the same for everyone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rldp import chi_square
+from rldp._types import Array, Codes
 from rldp.errors import DataError, ParameterError
 from rldp.information import distribution
-from rldp.table import Table
+from rldp.tables.table import Table
+from rldp.uncertainty.geometry import paper_quantities
+from rldp.uncertainty.parameters import Number, Parameter
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+ALPHA = Number(
+    "alpha",
+    title="α, level of the test",
+    help="Level of the set: the smaller, the more distributions count",
+    default=0.05,
+    low=0.0,
+    high=1.0,
+    slider=(1e-6, 0.5),
+)
 
 
 class UncertaintySet(ABC):
-    """A set F of distributions on S × U around the empirical distribution of a table."""
+    """A set F of distributions on S × U around the empirical distribution of a table.
+
+    The attributes say what `rldp.uncertainty.registry` asks of a kind of set.
+    """
+
+    kind: ClassVar[str] = ""
+    title: ClassVar[str] = ""  # goes on after "private for"
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    constants: ClassVar[tuple[str, ...]] = ()  # attributes that certificates carry
+    condition: ClassVar[str] = "for every distribution in F"
+    is_offered: ClassVar[bool] = True  # as the F of a design, which holds P̂
+    is_simplex: ClassVar[bool] = False  # F is all P with P_{u|s} ≥ P^min_{u|s}
 
     def __init__(self, table: Table) -> None:
         """Take the table whose schema F speaks of and whose frequencies are P̂."""
@@ -34,8 +56,48 @@ class UncertaintySet(ABC):
                 f"Expected a Table, got {type(table).__name__}; use rldp.Table(counts)."
             )
         if table.n_s == 1:
-            raise DataError("S has one value only: there is nothing to protect.")
+            raise DataError(
+                "S has one value only: there is nothing to protect.", argument="sensitive"
+            )
         self.table = table
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the constructor took beside the table."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in self.parameters}
+
+    def check_frequencies(self) -> None:
+        """Refuse a set without P̂ as the F of a design.
+
+        Someone who knows the frequencies and nothing else about a person would not be covered, and
+        the optimum at P̂ would be no bound.
+        """
+        if not self.contains(self.table.p_su):
+            raise ParameterError(
+                f"Expected a set that holds the frequencies of its table, got {self!r:.200}; "
+                "privacy over it can be a further guarantee beside that over another set.",
+                argument="uncertainty",
+            )
+
+    @classmethod
+    def code(cls, arguments: Mapping[str, Any]) -> str:
+        """The call of the constructor as Python, with a variable `table`."""
+        given = (f"{p.name}={p.text(arguments[p.name])}" for p in cls.parameters)
+        prefix = "rldp." if cls.__module__.startswith("rldp.") else ""
+        return f"{prefix}{cls.__name__}({', '.join(['table', *given])})"
+
+    def in_words(self, records: str) -> str:
+        """For which distributions there is privacy; `records` says how many the table has."""
+        return f"private for {self.title}, around the frequencies of {records}"
+
+    # curved unless said otherwise
+    def vertices(self, s: int) -> Array | None:  # noqa: ARG002
+        """Points whose mixtures are the conditionals of s that occur in F, shape (points, n_u).
+
+        For sets in which the conditionals of different S values vary independently; None for
+        others, and where the conditionals are no polytope.
+        """
+        return None
 
     @property
     @abstractmethod
@@ -54,7 +116,7 @@ class UncertaintySet(ABC):
     @cached_property
     def l1_diameter(self) -> float:
         """d of thm:irpriv: a bound on ‖P_{U|s} - P_{U|s'}‖₁ over F and all pairs."""
-        return chi_square.l1_diameter(self.l1_radii, self.table.p_u_given_s)
+        return paper_quantities.l1_diameter(self.l1_radii, self.table.p_u_given_s)
 
     @abstractmethod
     def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
@@ -77,28 +139,31 @@ class UncertaintySet(ABC):
     ) -> tuple[Array, Array]:
         """The conditionals of s_1 ≠ s_2 in F with the largest R_1·T_1 - ratio · R_2·T_2, by row."""
 
-    def largest_differences(self, T: Array, ratio: float) -> Array:
-        """The largest T[i, s]·P_{U|s} - ratio · T[i, s']·P_{U|s'} over F, at [i, s, s'].
+    def largest_differences(self, T: Array, ratio: Array | float) -> Array:
+        """The largest T[i, s]·P_{U|s} - ratio[s, s'] · T[i, s']·P_{U|s'} over F, at [i, s, s'].
 
-        T has shape (columns, n_s, n_u). Where s = s' the answer is -∞; where conditionals do not
-        come above 0 even if all vary apart, it is what they reach apart.
+        T has shape (columns, n_s, n_u), and ratio is one number or has shape (n_s, n_s). The answer
+        is -∞ where s = s' or the ratio is ∞; where conditionals do not come above 0 even if all
+        vary apart, it is what they reach apart.
         """
+        ratio = np.array(np.broadcast_to(ratio, (self.table.n_s, self.table.n_s)))
+        is_free = np.isinf(ratio) | np.eye(self.table.n_s, dtype=bool)
+        ratio[is_free] = 0.0
         s = np.tile(np.arange(self.table.n_s), len(T))
         low, high = self.mean_range(T.reshape(s.size, -1), s)
         low, high = low.reshape(T.shape[:2]), high.reshape(T.shape[:2])
         difference = np.asarray(high[:, :, None] - ratio * low[:, None, :])
-        each = np.arange(self.table.n_s)
-        difference[:, each, each] = -np.inf
+        difference[:, is_free] = -np.inf
         i, s_1, s_2 = np.nonzero(difference > 0)
         if i.size:
-            together = self._together(T[i, s_1], s_1, T[i, s_2], s_2, ratio)
+            together = self._together(T[i, s_1], s_1, ratio[s_1, s_2, None] * T[i, s_2], s_2)
             difference[i, s_1, s_2] = np.minimum(difference[i, s_1, s_2], together)
         return difference
 
-    def _together(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, ratio: float) -> Array:
-        """The largest T_1·P_{U|s_1} - ratio · T_2·P_{U|s_2} over F, row by row."""
-        R_1, R_2 = self.worst_conditionals(T_1, s_1, T_2, s_2, ratio)
-        return np.asarray((R_1 * T_1).sum(axis=1) - ratio * (R_2 * T_2).sum(axis=1))
+    def _together(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
+        """The largest T_1·P_{U|s_1} - T_2·P_{U|s_2} over F, row by row."""
+        R_1, R_2 = self.worst_conditionals(T_1, s_1, T_2, s_2, 1.0)
+        return np.asarray((R_1 * T_1).sum(axis=1) - (R_2 * T_2).sum(axis=1))
 
     @abstractmethod
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
@@ -133,15 +198,12 @@ class UncertaintySet(ABC):
 class ConfidenceSet(UncertaintySet):
     """A set that holds the truth with probability 1-α over the draw of the table."""
 
+    parameters: ClassVar[tuple[Parameter, ...]] = (ALPHA,)
+
     def __init__(self, table: Table, alpha: float = 0.05) -> None:
         """Take the public sample and the significance level: a smaller α gives a larger set."""
         super().__init__(table)
-        try:
-            self.alpha = float(alpha)
-        except (TypeError, ValueError):
-            raise ParameterError(f"Expected alpha as a number, got {alpha!r}.") from None
-        if not 0 < self.alpha < 1:
-            raise ParameterError(f"Expected alpha between 0 and 1, got {alpha}.")
+        self.alpha = ALPHA.checked(alpha)
 
     def __repr__(self) -> str:
         """Say which set it is."""

@@ -6,23 +6,30 @@ from functools import cached_property
 
 import numpy as np
 
-from rldp import shifts
-from rldp.uncertainty.base import Array, Codes, ConfidenceSet
+from rldp._types import Array, Codes
+from rldp.decimals import shortest
+from rldp.uncertainty.base import ConfidenceSet
+from rldp.uncertainty.geometry import total_variation_ball
+from rldp.uncertainty.registry import register
 
 _ULP = float(np.finfo(float).eps)
 
 
+@register
 class TotalVariationSet(ConfidenceSet):
     """{P : ‖P - P̂‖₁ ≤ radius}, radius² = 2 log((2^c - 2)/α)/n for c cells.
 
     Formal guarantee: it holds the truth with probability 1-α at least, for every n (Weissman et
     al.: Hoeffding's inequality for each of the 2^c - 2 events in which P and P̂ can differ).
 
-    >>> from rldp.table import Table
+    >>> from rldp.tables.table import Table
     >>> round(TotalVariationSet(Table([[62, 14], [876, 48]]), alpha=0.05).radius, 9)
     0.106158274
     """
 
+    kind = "total-variation"
+    title = "every distribution near the frequencies in total variation"
+    constants = ("radius",)
     shares_are_exact = False  # P_s moves with the conditionals, and more than shares may occur
 
     @cached_property
@@ -31,6 +38,13 @@ class TotalVariationSet(ConfidenceSet):
         c = self.table.n_s * self.table.n_u
         log_events = c * np.log(2) + np.log1p(-(2.0 ** (1 - c)))
         return float(np.sqrt(2 * (log_events - np.log(self.alpha)) / self.table.n))
+
+    def in_words(self, records: str) -> str:
+        """With the distance."""
+        return (
+            f"private for every distribution within total variation {self.budget:.3g} of the "
+            f"frequencies of {records} (α = {shortest(self.alpha)}, for any number of records)"
+        )
 
     @property
     def budget(self) -> float:
@@ -63,7 +77,9 @@ class TotalVariationSet(ConfidenceSet):
     def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:
         """With twice its share of the budget, as two S values may have both of it all but whole."""
         a, budget = self.table.p_su[s], min(1.0, 2 * share) * self.budget
-        return -shifts.largest_mean(-T, a, budget), shifts.largest_mean(T, a, budget)
+        return -total_variation_ball.largest_mean(-T, a, budget), total_variation_ball.largest_mean(
+            T, a, budget
+        )
 
     def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The budget and the masses P_s are shared in the worst way."""
@@ -72,7 +88,7 @@ class TotalVariationSet(ConfidenceSet):
         shares = (s_1 >= 0) & (s_2 >= 0) & (p_s[s_1] > 0) & (p_s[s_2] > 0) & np.isfinite(ratios)
         if shares.any():
             a, one, two = self.table.p_su, s_1[shares], s_2[shares]
-            ratios[shares] = shifts.worst_ratio(
+            ratios[shares] = total_variation_ball.worst_ratio(
                 T_1[shares], a[one], T_2[shares], a[two], self.budget
             ).log_ratio
         return ratios
@@ -82,10 +98,10 @@ class TotalVariationSet(ConfidenceSet):
     ) -> tuple[Array, Array]:
         """What stays and what moves in the worst way."""
         a_1, a_2 = self.table.p_su[s_1], self.table.p_su[s_2]
-        worst = shifts.worst_pair(T_1, a_1, T_2, a_2, self.budget, ratio)
+        worst = total_variation_ball.worst_pair(T_1, a_1, T_2, a_2, self.budget, ratio)
         return (
-            shifts.conditionals(T_1, a_1, worst.y_1, worst.m_1),
-            shifts.conditionals(-T_2, a_2, worst.y_2, worst.m_2),
+            total_variation_ball.conditionals(T_1, a_1, worst.y_1, worst.m_1),
+            total_variation_ball.conditionals(-T_2, a_2, worst.y_2, worst.m_2),
         )
 
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
@@ -95,14 +111,14 @@ class TotalVariationSet(ConfidenceSet):
         one, two = T_1[None], T_2[None]
         budget = self.budget - 4 * tiny  # leaves mass for values that have none
         if self.mean_range(two, np.array([s_2]))[0][0] > 0:
-            worst = shifts.worst_ratio(one, a_1, two, a_2, budget)
+            worst = total_variation_ball.worst_ratio(one, a_1, two, a_2, budget)
         else:
-            worst = shifts.worst_pair(one, a_1, two, a_2, budget, 1e100)
+            worst = total_variation_ball.worst_pair(one, a_1, two, a_2, budget, 1e100)
         p_s = self.table.p_s.copy()
         p_s[s_1], p_s[s_2] = worst.m_1[0], worst.m_2[0]
         conditionals = {
-            s_1: shifts.conditionals(one, a_1, worst.y_1, worst.m_1)[0],
-            s_2: shifts.conditionals(-two, a_2, worst.y_2, worst.m_2)[0],
+            s_1: total_variation_ball.conditionals(one, a_1, worst.y_1, worst.m_1)[0],
+            s_2: total_variation_ball.conditionals(-two, a_2, worst.y_2, worst.m_2)[0],
         }
         return self._with_conditionals(p_s, conditionals, least=tiny)
 
@@ -111,10 +127,10 @@ class TotalVariationSet(ConfidenceSet):
         flat = c.reshape(-1, c.shape[-2] * c.shape[-1])
         p = np.broadcast_to(self.table.p_su.ravel(), flat.shape)
         y = np.full(len(flat), max(0.0, 1 - self.budget))
-        P = shifts.conditionals(-flat, p, y, np.ones(len(flat)))
+        P = total_variation_ball.conditionals(-flat, p, y, np.ones(len(flat)))
         low = flat.min(axis=1)
         rounding = _ULP * (2 * flat.shape[1] + 16) * (flat.max(axis=1) - low) + 2 * _ULP * abs(low)
-        value = -shifts.largest_mean(-flat, p, self.budget) - rounding
+        value = -total_variation_ball.largest_mean(-flat, p, self.budget) - rounding
         return value.reshape(c.shape[:-2]), P.reshape(c.shape)
 
     def divergence_ball(self) -> tuple[Array, float]:

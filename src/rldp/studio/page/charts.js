@@ -2,9 +2,10 @@
 
 import { h, percent, s, short } from "./dom.js";
 
-const MARKS = { grr: "circle", ue: "down", srr: "square", ir: "up", "grr-cr": "diamond", "ue-cr": "cross", polyopt: "x", best: "star", ceiling: "" };
+const MARKS = { grr: "circle", ue: "down", srr: "square", ir: "up", "grr-cr": "diamond", "ue-cr": "cross", polyopt: "pentagon", best: "star", ceiling: "" };
 
-function mark(name, x, y) {
+// hollow where a search ended early
+function mark(name, x, y, isEarly = false) {
   const shapes = {
     circle: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
     square: "M-3.5 -3.5h7v7h-7z",
@@ -12,11 +13,11 @@ function mark(name, x, y) {
     up: "M0 -5L5 4H-5z",
     down: "M0 5L5 -4H-5z",
     cross: "M-5 -1.5h3.5v-3.5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5z",
-    x: "M-4 -4L4 4M-4 4L4 -4",
+    pentagon: "M0 -5.5L5.2 -1.7L3.2 4.5H-3.2L-5.2 -1.7z",
     star: "M0 -6L1.8 -1.9L6 -1.9L2.6 .9L3.9 5L0 2.5L-3.9 5L-2.6 .9L-6 -1.9L-1.8 -1.9z",
   };
   const shape = shapes[MARKS[name]];
-  return shape ? s("path", { d: shape, transform: `translate(${x} ${y})`, class: `mark of-${name}` }) : null;
+  return shape ? s("path", { d: shape, transform: `translate(${x} ${y})`, class: `mark of-${name}${isEarly ? " hollow" : ""}` }) : null;
 }
 
 export const swatch = (name) =>
@@ -30,12 +31,11 @@ function ticks(most, wanted) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
 }
 
-// points: [{protocol, epsilon, bits, share}]; onpick is told the ε that was clicked
-export function curves({ points, entropy, epsilon, hidden, width, onpick, onhover }) {
+// points: [{protocol, epsilon, bits, share, is_early}] up to the ε called most; onpick is told the ε that was clicked
+export function curves({ points, most: mostX, entropy, epsilon, hidden, width, onpick, onhover }) {
   const height = Math.round(Math.min(420, Math.max(260, 0.5 * width)));
   const left = 48, right = width > 560 ? 52 : 14, top = 14, bottom = 44;
   const shown = points.filter((point) => !hidden.has(point.protocol));
-  const mostX = Math.max(...points.map((point) => point.epsilon), 1);
   const mostY = Math.min(1, 1.06 * Math.max(...shown.map((point) => point.share), 0.02));
   const x = (value) => left + ((width - left - right) * value) / mostX;
   const y = (share) => height - bottom - ((height - top - bottom) * share) / mostY;
@@ -59,12 +59,12 @@ export function curves({ points, entropy, epsilon, hidden, width, onpick, onhove
     const d = mine.map((point, i) => `${i ? "L" : "M"}${x(point.epsilon).toFixed(1)} ${y(point.share).toFixed(1)}`).join("");
     lines.append(s("path", { d, class: `line of-${name}` }));
     const every = Math.max(1, Math.round(mine.length / 9));
-    mine.forEach((point, i) => (i % every ? null : lines.append(mark(name, x(point.epsilon), y(point.share)) ?? "")));
+    mine.forEach((point, i) => (i % every && !point.is_early ? null : lines.append(mark(name, x(point.epsilon), y(point.share), point.is_early) ?? "")));
   }
   picture.append(lines);
-  if (epsilon <= mostX)
+  if (epsilon !== null)
     picture.append(s("path", { class: "chosen", d: `M${x(epsilon)} ${top}V${height - bottom}` }),
-      s("text", { x: x(epsilon) + (epsilon > 0.85 * mostX ? -6 : 6), y: top + 10, class: `tick strong ${epsilon > 0.85 * mostX ? "end" : ""}` }, `ε = ${short(epsilon)}`));
+      s("text", { x: x(epsilon) + (epsilon > 0.85 * mostX ? -6 : 6), y: top + 10, class: `tick strong ${epsilon > 0.85 * mostX ? "end" : ""}` }, `ε = ${epsilon}`));
   const guide = s("path", { class: "guide", d: "" });
   picture.append(guide);
   const under = (event) => {
@@ -85,7 +85,8 @@ export function curves({ points, entropy, epsilon, hidden, width, onpick, onhove
   return picture;
 }
 
-// what each line shows at an ε, between its points, the most first
+// what each line shows at an ε, between its points, the most first; next to a search that ended
+// early only what is known at the smaller ε is sure
 function figuresAt(points, value) {
   const figures = [];
   for (const name of new Set(points.map((point) => point.protocol))) {
@@ -93,8 +94,9 @@ function figuresAt(points, value) {
     const after = mine.findIndex((point) => point.epsilon >= value);
     if (after === -1 || (after === 0 && mine[0].epsilon > value + 0.051)) continue;
     const [a, b] = [mine[Math.max(0, after - 1)], mine[after]];
-    const t = b.epsilon > a.epsilon ? (value - a.epsilon) / (b.epsilon - a.epsilon) : 1;
-    figures.push({ protocol: name, bits: a.bits + t * (b.bits - a.bits), share: a.share + t * (b.share - a.share) });
+    const isEarly = a.is_early || b.is_early;
+    const t = isEarly ? Number(b.epsilon === value) : b.epsilon > a.epsilon ? (value - a.epsilon) / (b.epsilon - a.epsilon) : 1;
+    figures.push({ protocol: name, is_early: isEarly, bits: a.bits + t * (b.bits - a.bits), share: a.share + t * (b.share - a.share) });
   }
   return figures.sort((a, b) => b.share - a.share);
 }

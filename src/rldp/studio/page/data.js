@@ -59,7 +59,7 @@ const invitation = () =>
   h("ol", { class: "invitation" },
     [["Choose", "what must stay secret and what shall stay useful."],
       ["Compare", "what every protocol keeps of the information, at every ε."],
-      ["Prove", "that no report moves the odds on the secret by more than e^ε."],
+      ["Prove", "how far one report can move the odds on the secret, and see against whom that holds."],
       ["Hand over", "a protocol file, released records, estimates, and the code."]].map(([verb, rest]) =>
       h("li", {}, h("strong", {}, verb), " ", rest)));
 

@@ -25,6 +25,24 @@ export const seconds = (value) => (value < 0.95 ? `${Math.max(1, Math.round(1000
 // three significant digits, without a long tail of zeros
 export const short = (value) => String(Number(Number(value).toPrecision(3)));
 
+// A number as people write it, with a decimal point or a decimal comma; null if it is none.
+export function decimal(text) {
+  const plain = String(text).trim();
+  return /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain.replace(",", ".")) : null;
+}
+
+// A field for such a number, which says how a comma was understood.
+export function decimalField(name, value, attributes, onvalue = () => {}) {
+  const understood = h("output", { class: "understood", for: name, id: `${name}-understood` });
+  const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", id: name, name, value: String(value ?? ""), ...attributes,
+    oninput: () => {
+      const number = decimal(input.value);
+      understood.textContent = number !== null && input.value.includes(",") ? `read as ${number}` : "";
+      onvalue(number, input.value.trim());
+    } });
+  return { input, understood };
+}
+
 export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
@@ -85,5 +103,8 @@ export const codePanel = (code) =>
   );
 
 export const next = (href, text) => h("p", { class: "next" }, h("a", { class: "button", href }, text, " →"));
+// the same where it cannot be pressed yet, with the reason
+export const notYet = (text, reason) =>
+  h("p", { class: "next" }, h("span", { class: "reason", id: "reason" }, reason), " ", h("button", { type: "button", disabled: true, "aria-describedby": "reason" }, text));
 export const fact = (value, label, note) =>
   h("div", { class: "fact" }, h("strong", {}, value), h("span", {}, label), note ? h("small", {}, note) : null);

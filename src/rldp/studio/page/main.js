@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { announce, h, showError } from "./dom.js";
-import { STEPS, at, change, isReady, read } from "./state.js";
+import { STEPS, at, change, isOpen, isReady, learn, read } from "./state.js";
 import * as data from "./data.js";
 import * as tradeoff from "./tradeoff.js";
 import * as protocol from "./protocol.js";
@@ -19,10 +19,10 @@ let session = null;
 function navigation(state) {
   for (const link of document.querySelectorAll("#steps a")) {
     const step = link.dataset.step;
-    const isOpen = step === "data" || isReady(state);
-    if (isOpen) link.setAttribute("href", at(step, state));
+    const isLinked = isOpen(step, state);
+    if (isLinked) link.setAttribute("href", at(step, state));
     else link.removeAttribute("href");
-    link.toggleAttribute("aria-disabled", !isOpen);
+    link.toggleAttribute("aria-disabled", !isLinked);
     if (step === state.step) link.setAttribute("aria-current", "step");
     else link.removeAttribute("aria-current");
     link.parentElement.classList.toggle("passed", STEPS.indexOf(step) < STEPS.indexOf(state.step));
@@ -31,7 +31,7 @@ function navigation(state) {
 
 async function show() {
   let state = read();
-  if (state.step !== "data" && !isReady(state)) state = change({ step: "data" });
+  if (!isOpen(state.step, state)) state = change({ step: isReady(state) ? "tradeoff" : "data" });
   navigation(state);
   if (location.hash === shown) return;
   shown = location.hash;
@@ -69,5 +69,6 @@ addEventListener("hashchange", () => {
 });
 
 session = await get("session");
+learn(session.sets);
 if (!location.hash && session.start !== "adult") change({ data: session.start });
 await show();

@@ -1,7 +1,7 @@
 // Step 3: the chosen protocol, designed with progress, and what it does.
 
 import { follow, post, stop } from "./api.js";
-import { announce, bits, clearErrors, codePanel, errorPlace, fact, h, next, percent, seconds, short, showError, table } from "./dom.js";
+import { announce, bits, clearErrors, codePanel, errorPlace, fact, h, next, percent, seconds, showError, table } from "./dom.js";
 import { bar } from "./charts.js";
 import { heatMap } from "./heat.js";
 import { at, change, read } from "./state.js";
@@ -31,7 +31,10 @@ export async function designed(section, page, work, result, isAgain = false) {
   result.replaceChildren();
   const job = await post("design", { ...choice, again: isAgain });
   const ended = await follow(job, (told) => status(work, told), isWanted);
-  if (!ended) return null;
+  if (!ended) {
+    if (page.isAlive()) stop(job).catch(() => {}); // something else is chosen now
+    return null;
+  }
   if (ended.error) throw Object.assign(new Error(ended.error), { field: "step" });
   const shown = await post("protocol", choice).catch((error) => {
     if (ended.state !== "stopped") throw error;
@@ -40,7 +43,7 @@ export async function designed(section, page, work, result, isAgain = false) {
   if (!isWanted()) return null;
   const again = () => designed(section, page, work, result, true).catch((error) => showError(section, error));
   if (ended.state === "stopped")
-    work.replaceChildren(h("span", {}, shown ? "Stopped: this is the best so far, proved like any other. " : "Stopped before anything was found. "),
+    work.replaceChildren(h("span", {}, stopped(shown)),
       h("button", { type: "button", class: "small", onclick: again }, "Search again"));
   else work.replaceChildren();
   if (shown) {
@@ -48,6 +51,12 @@ export async function designed(section, page, work, result, isAgain = false) {
     announce(`${shown.name} keeps ${percent(shown.share)} of the information.`);
   }
   return shown;
+}
+
+function stopped(shown) {
+  if (!shown) return "Stopped before anything was found. ";
+  if (!shown.is_draft) return "Stopped: this is the best so far, proved like any other. ";
+  return `Stopped before the search handed anything over: this is the draft it began with (${shown.name}), proved like any other. `;
 }
 
 function status(work, told) {
@@ -67,20 +76,29 @@ function choices(state, onchange) {
     h("div", { class: "control" }, h("label", { for: "protocol" }, "Protocol"), select, errorPlace("protocol")),
     h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
       h("small", {}, "the most informative protocols merge cells, or nearly; this tells them apart again, at some cost")),
-    h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, short(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))));
+    h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, String(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))));
+}
+
+// Against whom which factor holds, in the words of the server.
+export const promises = (list) =>
+  h("dl", { class: "promises" }, list.map((promise) => [h("dt", {}, promise.against), h("dd", {}, promise.text)]));
+
+function gapFact(p) {
+  const size = p.gap === null ? p.ceiling_gap_bits : p.gap_bits;
+  if (size === null) return fact("unknown", "gap to the optimum", "the search was ended before it had a bound");
+  const note = p.gap === null ? "to the ceiling, which no protocol of any kind exceeds" : p.gap;
+  return fact(`${size < 1e-6 ? "< 1e-6" : size.toPrecision(2)} bits`, "gap to the optimum, at most", note);
 }
 
 function described(p) {
-  const gapBits = p.gap === null ? p.ceiling_gap_bits : p.gap_bits;
-  const gap = p.gap === null ? "to the ceiling, which no protocol of any kind exceeds" : p.gap;
   return [
     h("div", { class: "card" },
       h("h2", {}, `${p.name}: ${p.what}`),
-      h("p", {}, "No answer changes anyone's odds on ", h("b", {}, p.sensitive), ` by more than a factor e^${short(p.epsilon)} = ${p.odds.toPrecision(4)}; ${p.set}.`),
+      promises(p.promises),
       h("div", { class: "facts" },
         fact(bits(p.bits), "kept", `of ${p.entropy_bits.toFixed(3)} bits`),
         fact(percent(p.share), "of H(X)"),
-        fact(`${gapBits < 1e-6 ? "< 1e-6" : gapBits.toPrecision(2)} bits`, "gap to the optimum, at most", gap),
+        gapFact(p),
         fact(p.outputs, "different reports"),
         fact(`${p.identified} of ${p.cells}`, "cells can be estimated"),
         fact(seconds(p.seconds), "to design and prove")),

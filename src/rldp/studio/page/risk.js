@@ -3,11 +3,11 @@
 import { post } from "./api.js";
 import { clearErrors, codePanel, count, errorPlace, fact, h, nats, next, percent, seconds, short, showError, table } from "./dom.js";
 import { rise } from "./charts.js";
-import { designed } from "./protocol.js";
+import { designed, promises } from "./protocol.js";
 import { at, read } from "./state.js";
 
 export const TITLE = "Risk";
-export const LEAD = "What can someone who sees a report learn of S, at worst? And does the proof hold?";
+export const LEAD = "What can someone who sees a report learn of S, at worst? It depends on what they know already.";
 
 export async function show(section, state, page) {
   const work = h("div", { class: "search", role: "status" });
@@ -22,6 +22,7 @@ function levels(risk) {
   const odds = (level) => (level.odds === null || level.epsilon === "inf" ? "no limit" : level.odds > 1e6 ? "over a million" : `× ${level.odds.toPrecision(4)}`);
   return h("div", { class: "card" },
     h("h2", {}, `How far one report can move the odds on ${risk.sensitive}`),
+    promises(risk.promises),
     h("p", {}, "F is ", risk.set, "."),
     table("Worst cases, each exact", ["Over what", "ε in nats", "odds"], risk.levels.map((level) => [level.over, nats(level.epsilon), odds(level)])),
     h("p", { class: risk.holds ? "good" : "error" }, risk.holds ? `✓ The claim ε = ${short(risk.claimed)} over F holds.` : `✗ The claim ε = ${short(risk.claimed)} is broken.`),
@@ -51,17 +52,13 @@ function proofCard(section) {
 }
 
 function values(risk) {
-  const { guess, second_report: two, coverage } = risk;
-  const most = (isBound) => (isBound ? "at most " : "");
   return h("div", { class: "card" },
     h("h2", {}, `${risk.sensitive}: before and after a report`),
-    table("Share of people, and the highest chance after any report, over F", [risk.sensitive, "share", "", "at most after"],
+    table("Of 1,000 people, before → after a report, at the frequencies of the table", ["Who guesses", `${risk.sensitive} guessed rightly`, "more than 95 % certain", "more than 99 % certain", "odds"], risk.attackers),
+    table("Share of people, and the highest chance after any report, for someone who knows nothing else, over F", [risk.sensitive, "share", "", "at most after"],
       risk.values.map((value) => [value.label, percent(value.prior), rise(value.prior, value.posterior), value.prior ? percent(value.posterior) : "never seen"])),
-    h("ul", {},
-      h("li", {}, `The best guess is right for ${percent(guess.without_report)} of people without a report, and for ${most(guess.is_bound)}${percent(guess.with_report)} with it.`),
-      h("li", {}, `Two fresh reports of one person: ${most(two.is_bound)}ε = ${nats(two.epsilon)} together.`),
-      coverage ? h("li", {}, `F held the truth in ${percent(coverage.simulated)} ± ${percent(coverage.std_error)} of ${count(coverage.simulations)} simulated samples (promised ${percent(coverage.nominal)}).`) : null));
+    h("ul", {}, risk.sentences.map((sentence) => h("li", {}, sentence))));
 }
 
 const limits = (risk) =>
-  h("div", { class: "card caution" }, h("h2", {}, "What the guarantee does not cover"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));
+  h("div", { class: "card caution" }, h("h2", {}, "What is not promised"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));

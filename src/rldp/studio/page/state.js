@@ -1,15 +1,22 @@
+import { decimal } from "./dom.js";
+
 // What is chosen lives in the address: a reload or a link brings it back.
 
 export const STEPS = ["data", "tradeoff", "protocol", "risk", "use", "code"];
 
-const DEFAULTS = { missing: "error", kind: "chi-square", alpha: 0.05, epsilon: 1, protocol: "best", identifiable: false };
+const DEFAULTS = { missing: "error", kind: "chi-square", epsilon: 1, protocol: "best", identifiable: false };
+
+// The sets F that the server knows, with their parameters.
+let sets = [];
+export const learn = (told) => (sets = told);
+export const allSets = () => sets;
+export const setOf = (state) => sets.find((set) => set.kind === state.kind) ?? { kind: state.kind, parameters: [] };
+export const allParameters = () => [...new Map(sets.flatMap((set) => set.parameters).map((parameter) => [parameter.name, parameter])).values()];
 
 export function read() {
   const words = new URLSearchParams(location.hash.slice(1));
-  const number = (name) => {
-    const value = Number(words.get(name));
-    return words.has(name) && Number.isFinite(value) ? value : DEFAULTS[name];
-  };
+  const number = (name, absent = DEFAULTS[name]) => (words.has(name) ? decimal(words.get(name)) : absent); // null: not a number
+  const value = ({ name, is_number: isNumber, default: absent }) => (isNumber ? number(name, absent) : (words.get(name) || absent));
   return {
     step: STEPS.includes(words.get("step")) ? words.get("step") : "data",
     data: words.get("data") ?? "",
@@ -17,7 +24,7 @@ export function read() {
     useful: words.getAll("u"),
     missing: words.get("missing") ?? DEFAULTS.missing,
     kind: words.get("set") ?? DEFAULTS.kind,
-    alpha: number("alpha"),
+    ...Object.fromEntries(allParameters().map((parameter) => [parameter.name, value(parameter)])),
     epsilon: number("epsilon"),
     protocol: words.get("protocol") ?? DEFAULTS.protocol,
     identifiable: words.get("identifiable") === "yes",
@@ -31,8 +38,10 @@ export function address(state) {
   for (const name of state.useful) words.append("u", name);
   if (state.missing !== DEFAULTS.missing) words.set("missing", state.missing);
   if (state.kind !== DEFAULTS.kind) words.set("set", state.kind);
-  words.set("alpha", state.alpha);
-  words.set("epsilon", state.epsilon);
+  const own = new Set(setOf(state).parameters.map(({ name }) => name));
+  for (const { name, default: absent } of allParameters())
+    if (own.has(name) || state[name] !== absent) words.set(name, state[name] ?? "");
+  words.set("epsilon", state.epsilon ?? "");
   words.set("protocol", state.protocol);
   if (state.identifiable) words.set("identifiable", "yes");
   return `#${words}`;
@@ -47,3 +56,13 @@ export function change(changes) {
 
 export const at = (step, state = read()) => address({ ...state, step });
 export const isReady = (state) => Boolean(state.data && state.sensitive.length);
+export const MOST_EPSILON = 100;
+const isBetween = (value, low, high) => value !== null && value > low && value <= high;
+function isGiven(parameter, value) {
+  if (!parameter.is_number) return Boolean(value);
+  return isBetween(value, parameter.low, parameter.high) && (parameter.includes_high || value < parameter.high);
+}
+// whether a protocol can be designed; the trade-off asks for what is wrong or missing
+export const isChosen = (state) =>
+  isReady(state) && isBetween(state.epsilon, 0, MOST_EPSILON) && setOf(state).parameters.every((parameter) => isGiven(parameter, state[parameter.name]));
+export const isOpen = (step, state) => step === "data" || (step === "tradeoff" ? isReady(state) : isChosen(state));

@@ -1,9 +1,9 @@
 // Step 2: what every protocol keeps over ε; ε and α move and everything follows.
 
 import { follow, post, stop } from "./api.js";
-import { bits, clearErrors, codePanel, errorPlace, h, next, percent, seconds, short, showError, table } from "./dom.js";
+import { bits, clearErrors, codePanel, decimalField, errorPlace, h, next, notYet, percent, seconds, short, showError, table } from "./dom.js";
 import { bar, curves, swatch } from "./charts.js";
-import { at, change, read } from "./state.js";
+import { MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
 
 export const TITLE = "Trade-off";
 export const LEAD = "How much of the information does each protocol keep, at which ε? Move ε and α, then choose a protocol.";
@@ -15,27 +15,28 @@ const fromSlider = (place, low, high) => Number((low * (high / low) ** (place / 
 
 export async function show(section, state, page) {
   const hidden = new Set();
-  let answer = null, found = [], job = null, isHalted = false, timer = 0, asked = 0, sets = 0;
+  let answer = null, job = null, isHalted = false, isMoving = false, timer = 0, asked = 0, sets = 0;
   const picture = h("div", { class: "picture" });
   const tip = h("div", { class: "tip", hidden: true });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Lines to show" });
+  const early = h("p", { class: "quiet early" });
   const search = h("div", { class: "search", role: "status" });
   const below = h("div");
   const about = h("p", { class: "quiet" });
-  section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, legend, search, about), below);
+  section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, legend, early, search, about), below);
 
-  const points = () => [...answer.curves, ...(answer.searched ?? []), ...found];
+  const points = () => [...answer.curves, ...answer.searched].filter((point) => point.epsilon <= answer.most);
   const current = () => {
-    const { epsilon } = read();
-    const searched = [...(answer.searched ?? []), ...found].filter((point) => point.epsilon === epsilon);
+    const searched = answer.searched.filter((point) => point.epsilon === answer.epsilon);
     const all = new Map([...answer.at, ...searched].map((point) => [point.protocol, point]));
     return [...all.values()].sort((a, b) => b.bits - a.bits);
   };
+  const least = (point, text) => (point.is_early ? `≥ ${text}` : text);
 
   function draw() {
     const all = points();
     const names = ORDER.filter((name) => all.some((point) => point.protocol === name));
-    picture.replaceChildren(tip, curves({ points: all, entropy: answer.entropy_bits, epsilon: read().epsilon, hidden,
+    picture.replaceChildren(tip, curves({ points: all, most: answer.most, entropy: answer.entropy_bits, epsilon: answer.epsilon, hidden,
       width: Math.max(300, picture.clientWidth || 900), onpick: (epsilon) => pick(epsilon), onhover: hover }));
     const isSame = [...legend.children].map((child) => child.dataset.name).join() === names.join();
     if (!isSame)
@@ -46,11 +47,35 @@ export async function show(section, state, page) {
             event.currentTarget.setAttribute("aria-pressed", String(!hidden.has(name)));
             draw();
           } }, swatch(name), name)));
+    early.textContent = all.some((point) => point.is_early && !hidden.has(point.protocol))
+      ? "Hollow marks and “≥”: the search ended early, so the protocol keeps at least this much. What is found at a smaller ε counts at a larger one too, as it is private there as well." : "";
     rows();
   }
 
-  function rows() {
+  // The way on, only where the figures are those of what is chosen now.
+  function way() {
     const { epsilon, protocol } = read();
+    if (!isChosen(read())) return notYet("Design", `Enter an ε above 0 and up to ${MOST_EPSILON}, and all that the set asks for, to go on.`);
+    if (below.getAttribute("aria-busy") === "true" || answer?.epsilon !== epsilon) return notYet(`Design ${protocol} at ε = ${epsilon}`, `The figures at ε = ${epsilon} are not there yet.`);
+    return next(at("protocol"), `Design ${protocol} at ε = ${epsilon}`);
+  }
+
+  // Nothing is shown under a choice that it does not belong to.
+  function empty() {
+    answer = null;
+    for (const place of [picture, legend, search]) place.replaceChildren();
+    early.textContent = about.textContent = "";
+    below.replaceChildren(way());
+  }
+
+  function busy(is) {
+    for (const place of [below, picture]) place.setAttribute("aria-busy", is);
+    if (is && answer) below.querySelector(".next")?.replaceWith(way());
+  }
+
+  function rows() {
+    const { protocol } = read();
+    const { epsilon } = answer;
     const listed = current();
     const choice = (name) =>
       name === "ceiling" ? "" :
@@ -58,7 +83,8 @@ export async function show(section, state, page) {
         onchange: () => (change({ protocol: name }), page.moved(), draw()) });
     const row = (point) => [
       h("span", { class: "name" }, swatch(point.protocol), point.protocol),
-      choice(point.protocol), bits(point.bits), percent(point.share), seconds(point.seconds), h("span", {}, answer.titles[point.protocol] ?? ""),
+      choice(point.protocol), least(point, bits(point.bits)), least(point, percent(point.share)), seconds(point.seconds),
+      h("span", {}, answer.titles[point.protocol] ?? "", point.is_early ? h("small", { class: "warn" }, point.from_epsilon === null ? " (search ended early)" : ` (search ended early; found at ε = ${point.from_epsilon})`) : null),
     ];
     if (!listed.some((point) => point.protocol === protocol) && protocol !== "best")
       listed.push({ protocol, bits: NaN, share: NaN, seconds: 0 });
@@ -69,20 +95,20 @@ export async function show(section, state, page) {
     const epsilons = [...new Set(answer.curves.map((point) => point.epsilon))];
     const all = points();
     const names = ORDER.filter((name) => all.some((point) => point.protocol === name));
-    const share = new Map(all.map((point) => [`${point.protocol} ${point.epsilon}`, point.share]));
+    const share = new Map(all.map((point) => [`${point.protocol} ${point.epsilon}`, least(point, percent(point.share))]));
     const code = codePanel(answer.code);
     code.open = openCode;
     below.replaceChildren(
-      h("div", { class: "card" }, h("h2", {}, `At ε = ${short(epsilon)}`),
-        table(`What each keeps of H(X) = ${answer.entropy_bits.toFixed(3)} bits at ε = ${short(epsilon)}`,
+      h("div", { class: "card" }, h("h2", {}, `At ε = ${epsilon}`),
+        table(`What each keeps of H(X) = ${answer.entropy_bits.toFixed(3)} bits at ε = ${epsilon}`,
           ["Protocol", "Use", "Keeps", "of H(X)", "Time", "What it is"],
           [...waiting.map((name) => [h("span", { class: "name" }, swatch(name), name), choice(name), "searching", "", "", h("span", {}, answer.titles[name])]),
             ...listed.filter((point) => !Number.isNaN(point.bits)).map(row)], { class: "choose" })),
       h("details", { class: "all", open }, h("summary", {}, "All points as a table"),
         table("Share of H(X) kept, by ε in nats", ["ε", ...names],
-          epsilons.map((e) => [short(e), ...names.map((name) => (share.has(`${name} ${e}`) ? percent(share.get(`${name} ${e}`)) : ""))]))),
+          epsilons.map((e) => [short(e), ...names.map((name) => share.get(`${name} ${e}`) ?? "")]))),
       code,
-      next(at("protocol"), `Design ${protocol} at ε = ${short(epsilon)}`),
+      way(),
     );
     if (focused) below.querySelector(`input[value="${focused}"]`)?.focus();
   }
@@ -90,14 +116,16 @@ export async function show(section, state, page) {
   function hover(value, figures) {
     tip.hidden = value === null;
     if (value === null) return;
-    tip.classList.toggle("left", value > 4.4); // where the fewest lines are
+    tip.classList.toggle("left", value > 0.55 * answer.most); // where the fewest lines are
     tip.replaceChildren(h("strong", {}, `ε = ${short(value)}`),
-      h("dl", {}, figures.map((figure) => [h("dt", {}, swatch(figure.protocol), figure.protocol), h("dd", {}, `${percent(figure.share)} · ${bits(figure.bits)}`)])));
+      h("dl", {}, figures.map((figure) => [h("dt", {}, swatch(figure.protocol), figure.protocol), h("dd", {}, least(figure, `${percent(figure.share)} · ${bits(figure.bits)}`))])),
+      figures.some((figure) => figure.is_early) ? h("small", {}, "≥ the search ended early: at least this much") : "");
   }
 
   function pick(epsilon) {
     change({ epsilon });
     section.querySelector("#epsilon").value = epsilon;
+    section.querySelector("#epsilon-understood").textContent = "";
     section.querySelector("#epsilon-slider").value = toSlider(epsilon, 0.05, 8);
     moved();
   }
@@ -107,26 +135,48 @@ export async function show(section, state, page) {
     const mine = ++asked;
     clearTimeout(timer);
     if (job?.state === "running") stop(job).catch(() => {}); // closed forms come first; searches begin again
+    isMoving = true;
     if (isOtherSet) {
-      found = []; // of another set F
       isHalted = false;
       sets += 1;
     }
+    clearErrors(section);
+    const wrong = unreadable();
+    if (wrong) {
+      empty();
+      showError(section, wrong);
+      return;
+    }
+    busy(true);
     try {
       const told = await post("curves", read());
       if (mine !== asked || !page.isAlive()) return;
-      clearErrors(section);
       answer = told;
+      busy(false);
       about.textContent = `${told.title.replaceAll("   ", " · ")} · ${told.set}`;
       draw();
       if (!isHalted) timer = setTimeout(searches, SETTLED);
     } catch (error) {
-      if (mine === asked && page.isAlive()) showError(section, error);
+      if (mine !== asked || !page.isAlive()) return;
+      busy(false);
+      empty();
+      showError(section, error);
     }
+  }
+
+  function unreadable() {
+    const now = read();
+    const isMissing = ({ name }) => now[name] === null;
+    const { name, is_number: isNumber, title } = [{ name: "epsilon", is_number: true }, ...setOf(now).parameters].find(isMissing) ?? {};
+    if (!name) return null;
+    if (!isNumber) return { field: name, message: `Enter ${title}.` };
+    const text = section.querySelector(`#${name}`).value.trim();
+    return { field: name, message: text ? `Expected a number such as 0.5, got “${text}”.` : "Enter a number such as 0.5." };
   }
 
   async function searches() {
     if (!page.isAlive()) return;
+    isMoving = false;
     const mine = sets;
     try {
       job = await post("search", read());
@@ -139,19 +189,21 @@ export async function show(section, state, page) {
     await follow(job, (told) => {
       if (own.id !== job.id) return;
       job = told;
-      const isNew = mine === sets && (told.progress.searched?.length ?? 0) > found.length;
-      if (isNew) found = told.progress.searched;
-      if (isNew && answer && page.isAlive()) draw();
-      status(told);
+      const { searched } = told.progress;
+      if (searched && answer && mine === sets && JSON.stringify(searched) !== JSON.stringify(answer.searched)) {
+        answer.searched = searched;
+        if (page.isAlive()) draw();
+      }
+      if (answer) status(told);
     }, () => page.isAlive() && own.id === job.id).catch((error) => page.isAlive() && showError(section, error));
     if (!page.isAlive() && job.state === "running") stop(job).catch(() => {});
   }
 
   function status(told) {
     if (told.state === "running")
-      search.replaceChildren(bar(told.progress.share, "Searches"), h("span", {}, told.stopping ? "Stopping after this one …" : ` searching ${told.progress.note ?? ""} `),
+      search.replaceChildren(bar(told.progress.share, "Searches"), h("span", {}, told.stopping ? "Stopping …" : ` searching ${told.progress.note ?? ""} `),
         h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => halt(told) }, "Stop"));
-    else if (told.state === "stopped" && !isHalted) search.replaceChildren(h("span", {}, "Searches begin when ε rests …"));
+    else if (told.state === "stopped" && isMoving) search.replaceChildren(h("span", {}, "Searches begin when ε rests …"));
     else if (told.state === "stopped")
       search.replaceChildren(h("span", {}, "Searches stopped: what was found stays. "),
         h("button", { type: "button", class: "small", onclick: () => { isHalted = false; searches(); } }, "Go on"));
@@ -174,31 +226,42 @@ export async function show(section, state, page) {
 
 function controls(state, onmove) {
   const pair = (name, label, hint, low, high, value) => {
-    const number = h("input", { type: "number", id: name, name, value, min: low / 10, max: high === 8 ? 100 : 1, step: "any", inputmode: "decimal",
-      "aria-describedby": `${name}-hint` });
-    const slider = h("input", { type: "range", id: `${name}-slider`, min: 0, max: 100, step: 1, value: toSlider(value, low, high), "aria-label": `${label}, slider` });
     let timer = 0;
     const moved = (chosen) => {
       change({ [name]: chosen });
       clearTimeout(timer);
       timer = setTimeout(() => onmove(name !== "epsilon"), 40);
     };
-    slider.addEventListener("input", () => moved((number.value = fromSlider(slider.value, low, high))));
-    number.addEventListener("input", () => {
-      const chosen = number.value === "" ? 0 : Number(number.value);
+    const { input, understood } = decimalField(name, value, { "aria-describedby": `${name}-hint ${name}-understood` }, (chosen) => {
       if (chosen > 0) slider.value = toSlider(chosen, low, high);
       moved(chosen);
     });
-    return h("div", { class: "control" }, h("label", { for: name }, label), h("div", { class: "both" }, slider, number),
+    const slider = h("input", { type: "range", id: `${name}-slider`, min: 0, max: 100, step: 1, value: value > 0 ? toSlider(value, low, high) : 0, "aria-label": `${label}, slider` });
+    slider.addEventListener("input", () => {
+      input.value = fromSlider(slider.value, low, high);
+      understood.textContent = "";
+      moved(Number(input.value));
+    });
+    return h("div", { class: "control" }, h("label", { for: name }, label), h("div", { class: "both" }, slider, input), understood,
       h("small", { id: `${name}-hint` }, hint), errorPlace(name));
   };
-  const kind = h("select", { id: "kind", name: "kind", onchange: () => { change({ kind: kind.value }); alpha.hidden = kind.value !== "chi-square"; onmove(true); } },
-    [["chi-square", "every distribution that a χ² test accepts"], ["all", "every distribution at all"], ["known", "the sample's frequencies only"]].map(([value, text]) =>
-      h("option", { value, selected: value === state.kind }, text)));
-  const alpha = pair("alpha", "α, level of the test", "the smaller, the more distributions count", 1e-6, 0.5, state.alpha);
-  alpha.hidden = state.kind !== "chi-square";
+  const written = ({ name, title, hint }, value) => {
+    const input = h("textarea", { id: name, name, rows: 3, "aria-describedby": `${name}-hint`, onchange: () => { change({ [name]: input.value.trim() || null }); onmove(true); } }, value ?? "");
+    return h("div", { class: "control" }, h("label", { for: name }, title), input, h("small", { id: `${name}-hint` }, `${hint}, as JSON`), errorPlace(name));
+  };
+  const fields = allParameters().map((parameter) => {
+    const { name, title, hint, slider } = parameter;
+    return [parameter, parameter.is_number ? pair(name, title, hint, ...slider, state[name]) : written(parameter, state[name])];
+  });
+  const offer = (chosen) => {
+    const own = new Set(setOf(chosen).parameters.map(({ name }) => name));
+    for (const [{ name }, field] of fields) field.hidden = !own.has(name);
+  };
+  const kind = h("select", { id: "kind", name: "kind", onchange: () => { offer(change({ kind: kind.value })); onmove(true); } },
+    allSets().map((set) => h("option", { value: set.kind, selected: set.kind === state.kind }, set.title)));
+  offer(state);
   return h("form", { class: "card controls", onsubmit: (event) => event.preventDefault() },
-    pair("epsilon", "ε in nats", "one report changes the odds on S by at most e^ε", 0.05, 8, state.epsilon),
+    pair("epsilon", "ε in nats", "one report changes the odds on S by at most a factor e^ε, for someone who knows nothing else about the person", 0.05, 8, state.epsilon),
     h("div", { class: "control" }, h("label", { for: "kind" }, "Private for"), kind, h("small", {}, "the set F of distributions that may be true"), errorPlace("kind")),
-    alpha);
+    fields.map(([, field]) => field));
 }

@@ -1,8 +1,9 @@
 // Step 5: files to keep, a release, estimates from reports, and how many are needed.
 
-import { download, follow, post, stop, upload } from "./api.js";
-import { announce, clearErrors, codePanel, count, errorPlace, fact, h, next, percent, short, showError, table } from "./dom.js";
+import { follow, post, stop, upload } from "./api.js";
+import { announce, clearErrors, codePanel, count, decimal, decimalField, errorPlace, fact, h, next, percent, short, showError, table } from "./dom.js";
 import { bar, interval } from "./charts.js";
+import { HOLDS_COUNTS, savers } from "./code.js";
 import { designed } from "./protocol.js";
 import { at, read } from "./state.js";
 
@@ -20,18 +21,12 @@ export async function show(section, state, page) {
 }
 
 function filesCard(section, about) {
-  const told = h("p", { class: "quiet", role: "status" });
-  const save = (what, text, primary) =>
-    h("button", { type: "button", id: `save-${what}`, class: primary ? null : "quiet-button", onclick: async () => {
-      try {
-        told.textContent = `Saved ${await download(what, read())}.`;
-      } catch (error) {
-        showError(section, error);
-      }
-    } }, text);
+  const save = savers(section);
   return h("div", { class: "card" }, h("h2", {}, "The protocol"),
-    h("p", {}, "The whole file holds the counts of the sample and the proof; anyone can check it with ", h("code", {}, "rldp verify"), ". The public version is for clients: table and labels, no sample."),
-    h("p", { class: "choices" }, save("protocol", "Save the protocol", true), save("public", "Save the public version")), told,
+    h("p", {}, "The file ", h("code", {}, about.protocol_file), " has everything: the table of chances, the labels, the proof, and the sample that the proof speaks of. ",
+      "Whoever has it can check the proof with ", h("code", {}, "rldp verify"), ". The public version has the table and the labels: enough to release and to estimate."),
+    h("p", { class: "note" }, HOLDS_COUNTS),
+    h("p", { class: "choices" }, save.protocol(), save.publicVersion()), save.told,
     h("p", { class: "quiet" }, "Fingerprint: ", h("code", { class: "long" }, about.fingerprint)));
 }
 
@@ -149,15 +144,18 @@ function figures(told) {
 }
 
 function planCard(section, about) {
-  const margin = h("input", { type: "number", id: "margin", name: "margin", value: 1, min: 0.01, max: 50, step: "any" });
+  const margin = decimalField("margin", 1, {});
   const level = h("select", { id: "level", name: "level" }, [0.9, 0.95, 0.99].map((value) => h("option", { value, selected: value === 0.95 }, percent(value, 0))));
   const what = h("select", { id: "cell", name: "cell" }, h("option", { value: "" }, "every cell that reports can tell"),
     about.marginals.map((part) => h("optgroup", { label: part.column }, part.labels.map((label) => h("option", { value: JSON.stringify({ [part.column]: label }) }, `${part.column} = ${label}`)))));
   const result = h("div", { role: "status", id: "plan" });
   async function planned() {
     clearErrors(section);
+    result.replaceChildren();
+    const points = decimal(margin.input.value);
+    if (points === null) return showError(section, { field: "margin", message: `Expected a number such as 1 or 0.5, got “${margin.input.value}”.` });
     try {
-      const told = await post("plan", { ...read(), margin: Number(margin.value) / 100, level: Number(level.value), cell: what.value ? JSON.parse(what.value) : null });
+      const told = await post("plan", { ...read(), margin: points / 100, level: Number(level.value), cell: what.value ? JSON.parse(what.value) : null });
       result.replaceChildren(h("div", { class: "facts" }, fact(count(told.needed), "reports", `for ± ${short(100 * told.margin)} percentage points at ${percent(told.level, 0)}`)),
         narrower(),
         table("Reports that each needs, if the design sample is right", ["What", "expected", "reports"], told.quantities.slice(0, 60).map((row) => [row.name, percent(row.expected), count(row.reports)])));
@@ -169,7 +167,7 @@ function planCard(section, about) {
   return h("div", { class: "card" }, h("h2", {}, "How many reports do I need?"),
     h("form", { class: "controls", onsubmit: (event) => (event.preventDefault(), planned()) },
       h("div", { class: "control" }, h("label", { for: "cell" }, "To know"), what, errorPlace("cell")),
-      h("div", { class: "control" }, h("label", { for: "margin" }, "to ± percentage points"), margin, errorPlace("margin")),
+      h("div", { class: "control" }, h("label", { for: "margin" }, "to ± percentage points"), margin.input, margin.understood, errorPlace("margin")),
       h("div", { class: "control" }, h("label", { for: "level" }, "with confidence"), level, errorPlace("level")),
       h("div", { class: "control" }, h("button", { id: "plan-button" }, "Plan"))), result);
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rldp.counting import MISSING_LABEL
 from rldp.studio import code
 from rldp.studio.answers import FieldError, bits
 from rldp.studio.choices import Choice
 from rldp.studio.session import Session
 from rldp.studio.uploads import Loaded
+from rldp.tables.tally import MISSING_LABEL
 
 _HEADS_OFF = 1000  # levels beyond which a column is an identifier rather than a category
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rldp.channel import UnaryChannel
-from rldp.documents import parameters_document
+from rldp._types import Indices
+from rldp.auditing.audit import audit
 from rldp.estimation.identifiability import identifiability
-from rldp.protocol import ReleaseProtocol
-from rldp.protocols.catalogue import CEILING, design
+from rldp.presentation.texts import columns_title, gap_in_words, meaning, set_in_words, title
+from rldp.protocol.documents import parameters_document
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
+from rldp.studio.promise import promises
 from rldp.studio.session import Session
-from rldp.wording import MEANINGS, TITLES, columns_title, gap_in_words, set_in_words
+from rldp.studio.tasks import Design, find_design
 
 _MOST_ENTRIES = 2**20  # of a matrix that is built to be drawn
 _MOST_COLUMNS = 40  # reports that are drawn
@@ -27,52 +27,60 @@ _MOST_COLUMNS = 40  # reports that are drawn
 def start(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     """Design the chosen protocol, or find the design that is there."""
     choice = Choice.from_request(body)
-    known = session.design_job(choice)
-    is_useful = known is not None and (known.state == "running" or known.result is not None)
+    known = session.design_jobs.find(choice.id)
+    is_useful = known is not None and (known.state == "running" or choice.id in session.designs)
     if known is not None and is_useful and body.get("again") is not True:
         return known.summary()
     setting = session.setting(choice)
     entropy = setting.F.table.entropy
+    session.designs.drop(choice.id)
 
-    def work(job: Job) -> ReleaseProtocol:
-        def tell(utility: float, bound: float) -> None:
-            job.tell(
-                bits=bits(max(0.0, utility)),
-                share=max(0.0, utility / entropy) if entropy > 0 else 0.0,
-                bound_bits=bits(min(bound, entropy)),
-                bound_share=min(1.0, bound / entropy) if entropy > 0 else 0.0,
-            )
+    def work(job: Job) -> None:
+        def hear(kind: str, content: Any) -> None:
+            if kind == "draft":
+                session.designs.put(choice.id, content)
+                job.progress = job.progress | {"is_draft": True}
+            else:
+                job.progress = job.progress | _so_far(content, entropy)
 
-        return design(
-            setting.F,
-            choice.epsilon,
-            choice.protocol,
-            identifiable=choice.identifiable,
-            progress=tell,
-        )
+        arguments = (setting.F, choice.epsilon, choice.protocol, choice.identifiable)
+        found: Design | None = job.search(session.jobs.workers, hear, find_design, *arguments)
+        if found is not None:
+            session.designs.put(choice.id, found)
+            job.progress = job.progress | {"is_draft": False}
 
     job = session.jobs.start("design", work)
-    session.remember_design(choice, job)
+    session.design_jobs.put(choice.id, job)
     return job.summary()
+
+
+def _so_far(told: tuple[float, float], entropy: float) -> dict[str, float]:
+    utility, bound = told
+    return {
+        "bits": bits(max(0.0, utility)),
+        "share": max(0.0, utility / entropy) if entropy > 0 else 0.0,
+        "bound_bits": bits(min(bound, entropy)),
+        "bound_share": min(1.0, bound / entropy) if entropy > 0 else 0.0,
+    }
 
 
 def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     """What was designed: its channel, its parameters in words, what it keeps."""
     choice = Choice.from_request(body)
-    p = session.design(choice)
-    job = session.design_job(choice)
-    ceiling = session.setting(choice).search(CEILING, p.epsilon)
+    found = session.found(choice)
+    p, above = found.protocol, found.ceiling
+    job = session.design_jobs.find(choice.id)
     names = ", ".join(column.name for column in p.schema.sensitive)
     parameters = parameters_document(p.parameters)
     return {
         "name": p.name,
-        "what": TITLES.get(p.name, ""),
+        "what": title(p.name),
         "columns": columns_title(p.table),
         "epsilon": p.epsilon,
-        "odds": math.exp(p.epsilon),
+        "promises": promises(p, audit(p)),
         "sensitive": names,
         "parameters": [
-            {"name": name, "value": _readable(value), "meaning": MEANINGS.get(name, "")}
+            {"name": name, "value": _readable(value), "meaning": meaning(name)}
             for name, value in parameters.items()
         ],
         "bits": bits(p.utility),
@@ -80,10 +88,11 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "entropy_bits": bits(p.table.entropy),
         "gap": None if p.optimality_gap is None else gap_in_words(p),
         "gap_bits": None if p.optimality_gap is None else bits(p.optimality_gap),
-        "ceiling_gap_bits": bits(max(0.0, ceiling["utility"] - p.utility)),
+        "ceiling_gap_bits": None if above is None else bits(max(0.0, above - p.utility)),
         "rounding_bits": bits(p.rounding_loss),
         "seconds": 0.0 if job is None else job.seconds,
         "is_stopped": job is not None and job.state == "stopped",
+        "is_draft": job is not None and job.progress.get("is_draft", False),
         "set": set_in_words(p.uncertainty),
         "outputs": _count(p.channel.n_outputs),
         "identified": int(identifiability(p.channel).cells.sum()),
@@ -117,12 +126,13 @@ def channel(p: ReleaseProtocol) -> dict[str, Any] | None:
     }
 
 
-def _reports(p: ReleaseProtocol, outputs: NDArray[np.intp]) -> NDArray[np.intp]:
+def _reports(p: ReleaseProtocol, outputs: Indices) -> Indices:
     """Indices of the matrix as a release writes them: for sets a symbol in each block."""
-    if not isinstance(p.channel, UnaryChannel):
+    if not p.channel.reports_sets:
         return outputs
-    symbols = (p.channel.other.shape[1],) * p.channel.n_blocks
-    return np.stack(np.unravel_index(outputs, symbols), axis=1) - 1
+    (_, blocks), (_, symbols) = p.channel.naming
+    words = (symbols + 1,) * blocks
+    return np.stack(np.unravel_index(outputs, words), axis=1) - 1
 
 
 def _readable(value: Any) -> str:

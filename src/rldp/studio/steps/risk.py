@@ -7,12 +7,31 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from rldp.disclosure import risk
-from rldp.protocol import ReleaseProtocol, verify
+from rldp.auditing.coverage import Coverage
+from rldp.auditing.risk import risk
+from rldp.presentation.promises import (
+    covered,
+    is_kept,
+    level_rows,
+    not_covered,
+    promise,
+    risk_levels,
+    worst_case,
+)
+from rldp.presentation.risk_texts import (
+    attacker_in_words,
+    attacker_rows,
+    coverage_in_words,
+    repeated_in_words,
+    short_advice,
+)
+from rldp.presentation.texts import set_in_words
+from rldp.protocol.loading import verify
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.choices import Choice
+from rldp.studio.promise import promises
 from rldp.studio.session import Session
-from rldp.wording import holds, not_covered, set_in_words, worst_case
 
 
 def found(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -25,30 +44,37 @@ def found(session: Session, body: dict[str, Any]) -> dict[str, Any]:
 def described(p: ReleaseProtocol) -> dict[str, Any]:
     """The same of a protocol."""
     result = risk(p)
-    audit = result.audit
+    beyond = risk_levels(result, p.epsilon)
     S = ", ".join(column.name for column in p.schema.sensitive)
-    levels = {
-        "over F": audit.epsilon,
-        "over F, each conditional by itself": audit.epsilon_apart,
-        "over all distributions": audit.epsilon_all,
-        "on the whole record (plain LDP)": audit.epsilon_plain,
-    }
     return {
         "sensitive": S,
         "set": set_in_words(p.uncertainty).removeprefix("private for ").partition(";")[0],
         "claimed": p.epsilon,
-        "holds": holds(result, p.epsilon),
+        "promises": promises(p, result.audit),
+        "holds": is_kept(result, p.epsilon),
         "levels": [
             {"over": over, "epsilon": epsilon, "odds": math.exp(epsilon) if epsilon < 700 else None}
-            for over, epsilon in levels.items()
+            for over, epsilon in level_rows(result, p.schema).items()
         ],
         "worst_case": worst_case(result, p.uncertainty, p.channel, S, is_protocol=True),
         "values": [asdict(value) for value in result.values],
-        "guess": asdict(result.guess),
-        "second_report": asdict(result.second_report),
-        "coverage": None if result.coverage is None else asdict(result.coverage),
-        "not_covered": not_covered(p.uncertainty),
+        "attackers": attacker_rows(result.attackers, p.schema),
+        "sentences": [
+            *(attacker_in_words(attacker, p.schema) for attacker in result.attackers),
+            repeated_in_words(result.repeated, p.schema),
+            *_coverage(result.coverage),
+        ],
+        "promise": promise(beyond, p.uncertainty),
+        "also_covered": covered(beyond, p.uncertainty),
+        "not_covered": not_covered(beyond, p.uncertainty),
     }
+
+
+def _coverage(found: Coverage | None) -> list[str]:
+    if found is None:
+        return []
+    advice = short_advice(found)
+    return [coverage_in_words(found), *([] if advice is None else [advice])]
 
 
 def proof(session: Session, body: dict[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rldp.protocols.catalogue import BEST, CEILING, Record
+from rldp.decimals import shortest
+from rldp.designing.catalogue import BEST, CEILING
+from rldp.designing.compare import Record
+from rldp.presentation.texts import TITLES, columns_title, set_in_words
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
-from rldp.studio.session import Session, Setting
-from rldp.wording import TITLES, columns_title, set_in_words
+from rldp.studio.session import GRID, Session, Setting
+from rldp.studio.tasks import Point, find_points
 
 SEARCHED = (CEILING, "polyopt", BEST)
 SEARCHED_AT = (1.0, 0.5, 2.0, 4.0, 0.25, 3.0, 1.5, 6.0, 8.0)
@@ -25,10 +28,12 @@ def curves(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "title": columns_title(table),
         "set": set_in_words(setting.F),
         "entropy_bits": bits(table.entropy),
+        "epsilon": choice.epsilon,
+        "most": max(GRID[-1], choice.epsilon),
         "titles": TITLES,
-        "curves": [_point(record) for record in setting.curves],
-        "at": [_point(record) for record in setting.at(choice.epsilon)],
-        "searched": _searched(setting),
+        "curves": [_closed_form(record) for record in setting.curves(choice.epsilon)],
+        "at": figures_at(setting, choice.epsilon),
+        "searched": searched(setting),
         "code": code.snippets("tradeoff", choice, session.file(choice.data).name),
     }
 
@@ -42,27 +47,87 @@ def search(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     wanted.sort(key=lambda pair: pair[1] != choice.epsilon)  # this one is looked at
 
     def work(job: Job) -> None:
-        for done, (name, epsilon) in enumerate(wanted):
-            job.tell(
-                share=done / len(wanted),
-                note=f"{name} at ε = {epsilon:g}",
-                searched=_searched(setting),
-            )
-            setting.search(name, epsilon)
-        job.tell(share=1.0, note="", searched=_searched(setting))
+        done = 0
+
+        def hear(kind: str, content: Any) -> None:
+            nonlocal done
+            if kind == "at":
+                name, epsilon = content
+                job.progress = job.progress | {"note": f"{name} at ε = {shortest(epsilon)}"}
+                return
+            done += 1
+            setting.searched.put((content.protocol, content.epsilon), content)
+            job.progress = job.progress | _progress(done / len(wanted), setting)
+
+        if wanted:
+            job.search(session.jobs.workers, hear, find_points, setting.F, wanted)
+        job.progress = _progress(done / max(1, len(wanted)), setting)
 
     return session.jobs.start("curves", work).summary()
 
 
-def _searched(setting: Setting) -> list[dict[str, Any]]:
-    return [_point(record) for record in list(setting.searched.values())]
+def _progress(share: float, setting: Setting) -> dict[str, Any]:
+    return {"share": share, "searched": searched(setting)}
 
 
-def _point(record: Record) -> dict[str, Any]:
+def searched(setting: Setting) -> list[dict[str, Any]]:
+    """What searches found, as curves that never fall.
+
+    What is private at ε is private at every larger ε. So what is kept at a smaller ε can be kept
+    here too, and what nothing exceeds at a larger ε nothing exceeds here.
+    """
+    points = sorted(setting.searched.values(), key=lambda point: point.epsilon)
+    entropy = setting.F.table.entropy
+    found = []
+    for name in SEARCHED:
+        mine = [point for point in points if point.protocol == name]
+        for point in mine:
+            if name == CEILING:
+                source = min((p for p in mine if p.epsilon >= point.epsilon), key=_utility)
+            else:
+                source = max((p for p in mine if p.epsilon <= point.epsilon), key=_utility)
+            found.append(_carried(point, source, entropy))
+    return found
+
+
+def _utility(point: Point) -> float:
+    return point.utility
+
+
+def _carried(point: Point, source: Point, entropy: float) -> dict[str, Any]:
+    """One point with the value of another that holds for it as well."""
+    is_from_another = point.is_early and source.epsilon != point.epsilon
+    return {
+        "protocol": point.protocol,
+        "epsilon": point.epsilon,
+        "bits": bits(source.utility),
+        "share": source.utility / entropy if entropy > 0 else 0.0,
+        "seconds": point.seconds,
+        "is_early": point.is_early,
+        "from_epsilon": source.epsilon if is_from_another else None,
+    }
+
+
+def _closed_form(record: Record) -> dict[str, Any]:
     return {
         "protocol": record["protocol"],
         "epsilon": record["epsilon"],
         "bits": bits(record["utility"]),
         "share": record["normalised"],
         "seconds": record["seconds"],
+        "is_early": False,
+        "from_epsilon": None,
     }
+
+
+def figures(setting: Setting, epsilon: float) -> list[dict[str, Any]]:
+    """Every point that a picture up to an ε shows."""
+    most = max(GRID[-1], epsilon)
+    closed = [_closed_form(record) for record in setting.curves(epsilon)]
+    return [*closed, *(point for point in searched(setting) if point["epsilon"] <= most)]
+
+
+def figures_at(setting: Setting, epsilon: float) -> list[dict[str, Any]]:
+    """What is known at one ε."""
+    found = [point for point in searched(setting) if point["epsilon"] == epsilon]
+    return [*(_closed_form(record) for record in setting.at(epsilon)), *found]

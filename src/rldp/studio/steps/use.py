@@ -8,20 +8,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from rldp.errors import DataError, RldpError
-from rldp.estimation.planning import plan
-from rldp.estimation.tables import figure_records
-from rldp.protocol import PublicProtocol, ReleaseProtocol, saved_text
+from rldp.estimation.export import figure_records
+from rldp.estimation.sample_size import plan
+from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol, saved_text
 from rldp.release.randomness import SecureWords
 from rldp.release.shuffle import random_order
+from rldp.release.writers import write_rows
 from rldp.studio import code
 from rldp.studio.answers import FieldError
 from rldp.studio.choices import Choice, number
 from rldp.studio.jobs import Job
 from rldp.studio.session import Session
-from rldp.studio.uploads import people
+from rldp.studio.uploads import people, profiled
+from rldp.tables.file_formats import Format
 
 _ROWS = 20_000  # records drawn between two words on progress
 _METHODS = ("inversion", "likelihood", "bayes")
@@ -32,8 +33,18 @@ def protocol_file(session: Session, choice: Choice, *, is_public: bool) -> tuple
     """The protocol, or its version for clients, with a name to save it by."""
     p = session.design(choice)
     saved: ReleaseProtocol | PublicProtocol = p.public() if is_public else p
-    ending = "client.json" if is_public else "rldp.json"
-    return f"{choice.stem}.{ending}", saved_text(saved).encode()
+    name = f"{choice.stem}.client.json" if is_public else code.protocol_name(choice)
+    return name, saved_text(saved).encode()
+
+
+def records_file(session: Session, choice: Choice) -> tuple[str, bytes]:
+    """The records that were counted, S and U alone, where no file of the user's holds just these.
+
+    Parquet keeps a text such as NA apart from a missing value.
+    """
+    if not code.needs_records(choice):
+        raise FieldError("download", "These records are in the file that was loaded.", 404)
+    return code.records_name(choice, ""), written(people(session.table(choice)), "parquet")
 
 
 def release(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -50,32 +61,36 @@ def release(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         names = [column.name for column in (*p.schema.sensitive, *p.schema.useful)]
         frame = frame.select(names).drop_null()
 
-    def work(job: Job) -> tuple[str, str, bytes]:
+    def work(job: Job) -> tuple[str, str]:
         parts = []
         for start in range(0, frame.num_rows, _ROWS):
             job.tell(records=start, of=frame.num_rows, share=start / frame.num_rows)
-            parts.append(p.release(frame.slice(start, _ROWS)))
+            parts.append(p.release(frame.slice(start, _ROWS), fingerprint=kind == "csv"))
         reports = pa.concat_tables(parts)
         if is_shuffled:
             reports = reports.take(pa.array(random_order(reports.num_rows, SecureWords())))
-        content = written(reports, kind)
         name = f"{choice.stem}-reports.{kind}"
-        reports_id = session.add_file(name, content)  # to be estimated from
-        job.tell(records=frame.num_rows, of=frame.num_rows, share=1.0, reports=reports_id)
-        return name, FORMATS[kind], content
+        identity = session.add(profiled(name, reports))  # to be saved, and estimated from
+        job.tell(records=frame.num_rows, of=frame.num_rows, share=1.0, reports=identity)
+        return identity, kind
 
     return session.jobs.start("release", work).summary()
 
 
-def written(reports: Any, kind: str) -> bytes:
+def reports_file(session: Session, job: Job) -> tuple[str, str, bytes]:
+    """The reports of a finished release, with a name and a content type."""
+    if job.kind != "release" or job.result is None:
+        raise FieldError("release", "There is no finished release with this name.", 404)
+    identity, kind = job.result
+    reports = session.file(identity)
+    return reports.name, FORMATS[kind], written(reports.frame, kind)
+
+
+def written(reports: Any, form: Format) -> bytes:
     """A table as the bytes of a file."""
-    sink = BytesIO()
-    if kind == "parquet":
-        pq.write_table(reports, sink)
-    else:
-        texts = [column.cast(pa.string()) for column in reports.columns]
-        pa.csv.write_csv(pa.table(texts, names=reports.column_names), sink)
-    return sink.getvalue()
+    file = BytesIO()
+    write_rows(reports, form, file)
+    return file.getvalue()
 
 
 def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +107,7 @@ def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     try:
         e = p.estimate(reports.frame, method=method, level=level)
     except RldpError as error:
-        raise FieldError("reports", str(error)) from None
+        raise FieldError.beside("reports", error) from None
     schema, sample = p.schema, p.table
     cells = [f"{s} | {u}" if schema.useful else s for s in schema.s_labels for u in schema.u_labels]
     return {
@@ -126,7 +141,7 @@ def needed(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     try:
         found = plan(p, margin, cell=cell, level=level)
     except DataError as error:
-        raise FieldError("cell", str(error)) from None
+        raise FieldError.beside("cell", error) from None
     rows = zip(found.names, found.expected.tolist(), found.reports.tolist(), strict=True)
     return {
         "needed": found.needed,
@@ -145,8 +160,8 @@ def overview(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     p = session.design(choice)
     file = session.file(choice.data)
     return {
-        "stem": choice.stem,
         "file": file.name,
+        "protocol_file": code.protocol_name(choice),
         "is_bundled": file.frame is None,
         "records": file.records,
         "marginals": [

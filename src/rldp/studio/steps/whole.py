@@ -1,4 +1,4 @@
-"""Step 6, code: the whole way as a script, as commands, and as a report that stands alone."""
+"""Step 6, code: from the saved protocol on, as a script, as commands, and as a report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from rldp.studio.session import Session
 
 
 def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
-    """Script and commands for the choice."""
+    """Script and commands for a finished design, and the files that they begin from."""
     choice = Choice.from_request(body)
-    file = session.file(choice.data).name
-    job = session.design_job(choice)
+    p, file = session.design(choice), session.file(choice.data).name
     return {
-        "python": code.script(choice, file),
+        "python": code.script(choice, file, p.fingerprint),
         "command": code.commands(choice, file),
-        "is_designed": job is not None and job.result is not None,
-        "stem": choice.stem,
+        "protocol_file": code.protocol_name(choice),
+        "records_file": code.records_name(choice, file),
+        "needs_records": code.needs_records(choice),
+        "fingerprint": p.fingerprint,
     }

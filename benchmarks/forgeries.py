@@ -1,0 +1,50 @@
+"""How many false claims the checkers refuse: all that are tried, or the run stops there."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import Effort, show
+from rldp.intervals import check_with_intervals
+from rldp.proof import check
+from tests.support import forgeries, stacks
+
+CLAIMS = 600_000  # with those of the second checker about an hour
+SECOND_CLAIMS = 50_000
+LAYERED_CLAIMS = 10_000  # several guarantees at once, of each checker
+
+Checker = Callable[[dict[str, Any]], object]
+Run = Callable[[np.random.Generator, Checker, int], Counter[str]]
+
+
+def run(
+    _: Effort,
+    n_claims: int = CLAIMS,
+    n_second: int = SECOND_CLAIMS,
+    n_layered: int = LAYERED_CLAIMS,
+    seed: int = 2026,
+) -> None:
+    """False claims on all kinds of sets and channels, with S values that were never seen."""
+    second = "second checker"
+    rows = [
+        _tried("exact checker", forgeries.run, check, n_claims, seed),
+        _tried(second, forgeries.run, check_with_intervals, n_second, seed + 1),
+        _tried("exact, several guarantees", stacks.run, check, n_layered, seed + 2),
+        _tried(f"{second}, several", stacks.run, check_with_intervals, n_layered, seed + 3),
+    ]
+    columns = ("", "false claims", "accepted", "true claims", "accepted", "processor time")
+    show("Forged claims", columns, rows)
+
+
+def _tried(name: str, tried: Run, checker: Checker, n_claims: int, seed: int) -> tuple[str, ...]:
+    """The run ends with the claim, should a false one be accepted."""
+    start = time.process_time()
+    tally = tried(np.random.default_rng(seed), checker, n_claims)
+    seconds = time.process_time() - start
+    true = f"{tally['true']:,}", f"{tally['true and accepted']:,}"
+    return name, f"{tally['false']:,}", "0", *true, f"{seconds:.0f} s"

@@ -1,0 +1,152 @@
+/**
+ * What a public file of version 2 claims, and against whom: docs/format.md, Section 2.
+ *
+ * Nothing in a public file proves a claim. These are the words of whoever wrote it.
+ */
+
+import { ProtocolError } from "./errors.js";
+
+const MOST_LEVEL = 100;
+const MOST_ORDER = 16n; // of a Rényi set, and the largest denominator of its order
+const MOST_LISTED = 12; // pairs that are listed one by one
+
+/** For each kind of set, its parameters, and the attacker that it stands for. */
+const SETS = new Map([
+  ["all", [[], () => "anyone, whatever they know about the person except S, whatever distribution is true"]],
+  ["given-u", [[], () => "someone who knows U, whatever distribution is true"]],
+  ["known", [[], () => among("the frequencies of the sample, taken for true")]],
+  ["chi-square", [["alpha"], ({ alpha }) => among(`a distribution that a χ² test on the sample accepts (α = ${alpha})`)]],
+  [
+    "renyi",
+    [
+      ["alpha", "order"],
+      ({ alpha, order }) =>
+        among(`a distribution that a power-divergence test of order ${order} on the sample accepts (α = ${alpha})`),
+    ],
+  ],
+  ["kl", [["alpha"], ({ alpha }) => among(`a distribution that a likelihood ratio test on the sample accepts (α = ${alpha})`)]],
+  [
+    "kl-finite",
+    [["alpha"], ({ alpha }) => among(`a distribution near the sample in Kullback-Leibler divergence (α = ${alpha}, for any number of records)`)],
+  ],
+  [
+    "total-variation",
+    [["alpha"], ({ alpha }) => among(`a distribution near the sample in total variation (α = ${alpha}, for any number of records)`)],
+  ],
+]);
+
+function among(population) {
+  return `someone who knows nothing about the person except that they come from a population with ${population}`;
+}
+
+const READ = { alpha: alphaOf, order: orderOf };
+
+/** The claims of a document, of n_s values of S: frozen objects with kind, alpha, order, levels, epsilon. */
+export function claimsFrom(value, n_s, epsilon) {
+  if (!Array.isArray(value) || !value.length) throw new ProtocolError("Expected a list of claims.");
+  const claims = value.map((entry) => claimOf(entry, n_s));
+  if (claims.length === 1 && claims[0].isUniform) {
+    throw new ProtocolError("Expected version 1 where one level is claimed over one set.");
+  }
+  if (claims[0].epsilon !== epsilon) throw new ProtocolError("Expected epsilon as the largest level of the first claim.");
+  return Object.freeze(claims);
+}
+
+function claimOf(entry, n_s) {
+  const uncertainty = entriesOf(entry, ["uncertainty", "levels"], "a claim")[0];
+  const kind = uncertainty instanceof Map ? uncertainty.get("kind") : undefined;
+  if (!SETS.has(kind)) throw new ProtocolError(`Expected the set of a claim to be ${[...SETS.keys()].join(", ")}.`);
+  const names = SETS.get(kind)[0];
+  const [, ...values] = entriesOf(uncertainty, ["kind", ...names], `a claim over ${kind}`);
+  const parameters = Object.fromEntries(names.map((name, i) => [name, READ[name](values[i])]));
+  const levels = levelsOf(entry.get("levels"), n_s);
+  const apart = levels.flatMap((row, s) => row.filter((_, other) => other !== s));
+  const promised = apart.filter(Number.isFinite);
+  if (!promised.length) throw new ProtocolError("Expected a level for some pair of S values, got none.");
+  const isUniform = apart.every((level) => level === apart[0]);
+  if (isUniform && Array.isArray(entry.get("levels"))) {
+    throw new ProtocolError("Expected one number where all pairs have the same level.");
+  }
+  for (const row of levels) Object.freeze(row);
+  return Object.freeze({ kind, ...parameters, levels: Object.freeze(levels), epsilon: Math.max(...promised), isUniform });
+}
+
+/** Levels as rows of numbers, Infinity where nothing is promised and on the diagonal. */
+function levelsOf(value, n_s) {
+  const indices = [...Array(n_s).keys()];
+  if (!Array.isArray(value)) {
+    const level = numberOf(value);
+    return indices.map((s) => indices.map((other) => (s === other ? Infinity : level)));
+  }
+  const isTable = value.length === n_s && value.every((row) => Array.isArray(row) && row.length === n_s);
+  if (!isTable || value.some((row, s) => row[s] !== "inf")) {
+    throw new ProtocolError(`Expected levels as ${n_s} rows of ${n_s} with "inf" on the diagonal.`);
+  }
+  return value.map((row) => row.map((level) => (level === "inf" ? Infinity : numberOf(level))));
+}
+
+/** A level as a float: a number, or an integer. */
+export function numberOf(value) {
+  const x = typeof value === "bigint" ? Number(value) : value;
+  if (typeof x !== "number" || !(x > 0 && x <= MOST_LEVEL)) {
+    throw new ProtocolError(`Expected a level above 0 and up to ${MOST_LEVEL}.`);
+  }
+  return x;
+}
+
+function alphaOf(value) {
+  if (typeof value !== "number" || !(value > 0 && value < 1)) throw new ProtocolError("Expected alpha between 0 and 1.");
+  return value;
+}
+
+function orderOf(value) {
+  const found = typeof value === "string" ? /^([1-9][0-9]{0,3})(?:\/([1-9][0-9]?))?$/.exec(value) : null;
+  const [top, bottom] = found ? [BigInt(found[1]), BigInt(found[2] ?? 1)] : [0n, 1n];
+  const isReduced = divisor(top, bottom) === 1n && found?.[2] !== "1";
+  if (!isReduced || top <= bottom || top > MOST_ORDER * bottom || bottom > MOST_ORDER) {
+    throw new ProtocolError("Expected order as a fraction in lowest terms, above 1 and up to 16.");
+  }
+  return value;
+}
+
+function divisor(a, b) {
+  return b === 0n ? a : divisor(b, a % b);
+}
+
+/** The values under these names of an object that has no others. */
+export function entriesOf(value, names, where) {
+  if (!(value instanceof Map)) throw new ProtocolError(`Expected an object as ${where}.`);
+  const found = [...value.keys()];
+  if (found.length !== names.length || !names.every((name) => value.has(name))) {
+    throw new ProtocolError(`Expected the entries ${names.join(", ")} in ${where}, got ${found.join(", ")}.`);
+  }
+  return names.map((name) => value.get(name));
+}
+
+/** The same document with all levels of its claims as floats, of which fingerprints are made. */
+export function withFloats(claims) {
+  const floats = (value) => (Array.isArray(value) ? value.map(floats) : typeof value === "bigint" ? Number(value) : value);
+  return claims.map((entry) => (entry instanceof Map ? new Map(entry).set("levels", floats(entry.get("levels"))) : entry));
+}
+
+/** What a claim says and against whom, in one sentence; `labels` are those of S. */
+export function inWords(claim, labels) {
+  const attacker = SETS.get(claim.kind)[1](claim);
+  if (claim.isUniform) return `ε = ${claim.epsilon} against ${attacker}`;
+  return `ε by pair of S values, against ${attacker}: ${pairsInWords(claim.levels, labels)}`;
+}
+
+function pairsInWords(levels, labels) {
+  const pairs = levels.flatMap((row, s) => row.map((level, other) => [s, other, level]).filter(([, other]) => other !== s));
+  if (pairs.length <= MOST_LISTED) {
+    const shown = pairs.map(([s, other, level]) => {
+      const promise = Number.isFinite(level) ? level : "no promise";
+      return `${JSON.stringify(labels[s])} against ${JSON.stringify(labels[other])} ${promise}`;
+    });
+    return shown.join("; ");
+  }
+  const finite = pairs.map(([, , level]) => level).filter(Number.isFinite);
+  const none = pairs.length - finite.length;
+  const range = `from ${Math.min(...finite)} to ${Math.max(...finite)}`;
+  return none ? `${range}; no promise for ${none} of ${pairs.length} pairs` : range;
+}

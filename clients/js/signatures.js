@@ -1,0 +1,59 @@
+/** Ed25519 signatures of protocol files: who stands behind a file, and that it is the same file. */
+
+import { parsed } from "./documents.js";
+import { ProtocolError } from "./errors.js";
+import { subtle } from "./words.js";
+
+const FORMAT = "rldp-signature";
+const VERSION = 1n;
+const PURPOSE = "rldp-signature-1:"; // the hash of the file follows
+const KEY = /^[0-9a-f]{64}$/;
+const SIGNATURE = /^[0-9a-f]{128}$/;
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n; // of the base point, in RFC 8032
+
+/** The signatures of a list as it stands in a file, each in its one spelling. */
+export function signaturesFrom(value) {
+  const isEntry = (entry) =>
+    entry instanceof Map && entry.size === 2 && isText(entry.get("public_key"), KEY) && isText(entry.get("signature"), SIGNATURE);
+  if (!Array.isArray(value) || !value.length || !value.every(isEntry)) {
+    throw new ProtocolError("The file is damaged: its signatures are not spelled as they must be.");
+  }
+  const entries = value.map((entry) => ({ key: entry.get("public_key"), signature: entry.get("signature") }));
+  if (new Set(entries.map(({ key }) => key)).size < entries.length) {
+    throw new ProtocolError("The file is damaged: a key stands twice among its signatures.");
+  }
+  return entries;
+}
+
+const isText = (value, pattern) => typeof value === "string" && pattern.test(value);
+
+/** The signatures in a file of its own. */
+export function detached(source) {
+  const document = parsed(source);
+  const isKnown = document instanceof Map && document.get("format") === FORMAT && document.get("version") === VERSION;
+  if (!isKnown || document.size !== 3) throw new ProtocolError(`Expected a signature file of version ${VERSION}.`);
+  return signaturesFrom(document.get("signatures"));
+}
+
+/** Refuses a file with this hash unless one of these signatures is by this public key. */
+export async function checkSigned(hash, entries, key) {
+  if (!isText(key, KEY)) throw new ProtocolError("Expected signedBy as a public key of 64 hexadecimal digits in lower case.");
+  const own = entries.filter((entry) => entry.key === key);
+  if (!own.length) throw new ProtocolError(`The file has no signature by the key ${key}.`);
+  for (const { signature } of own) if (await isValid(hash, bytes(signature), bytes(key))) return;
+  throw new ProtocolError(`The file is not what the key ${key} signed.`);
+}
+
+async function isValid(hash, signature, key) {
+  const S = Array.from(signature.slice(32)).reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  if (S >= ORDER) return false; // a second spelling of the same signature
+  try {
+    const imported = await subtle().importKey("raw", key, "Ed25519", false, ["verify"]);
+    return await subtle().verify("Ed25519", imported, signature, new TextEncoder().encode(PURPOSE + hash));
+  } catch (error) {
+    if (error.name !== "NotSupportedError") return false; // no point of the curve
+    throw new ProtocolError("Expected WebCrypto with Ed25519, this browser has none; signatures cannot be checked.");
+  }
+}
+
+const bytes = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));

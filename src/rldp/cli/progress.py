@@ -1,0 +1,96 @@
+"""Progress on the terminal: bars and lines that are gone when the work is done.
+
+Where the standard error is no terminal, nothing is shown, and the work gets no callback.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from rldp._types import RecordProgress, SearchProgress, StepProgress
+
+
+@contextmanager
+def byte_bar(title: str) -> Iterator[StepProgress | None]:
+    """A bar for the bytes of a file."""
+    with _bars(lambda kinds: kinds.DownloadColumn()) as bars:
+        yield None if bars is None else _steps(bars, title)
+
+
+@contextmanager
+def step_bars() -> Iterator[Callable[[str], StepProgress] | None]:
+    """A bar for the steps of each of several jobs, made by calling it with a title."""
+    with _bars(lambda kinds: kinds.MofNCompleteColumn()) as bars:
+        yield None if bars is None else lambda title: _steps(bars, title)
+
+
+@contextmanager
+def record_bar(title: str) -> Iterator[RecordProgress | None]:
+    """A bar for records, with their rate."""
+    counted = "{task.fields[records]:,} records, {task.fields[rate]:,.0f}/s"
+    with _bars(lambda kinds: kinds.TextColumn(counted)) as bars:
+        if bars is None:
+            yield None
+            return
+        task = bars.add_task(title, total=None, records=0, rate=0.0)
+        start = time.perf_counter()
+
+        def tell(records: int, share: float | None) -> None:
+            bars.update(
+                task,
+                completed=share or 0,
+                total=None if share is None else 1.0,
+                records=records,
+                rate=records / max(1e-9, time.perf_counter() - start),
+            )
+
+        yield tell
+
+
+@contextmanager
+def search_line(name: str, entropy: float) -> Iterator[SearchProgress | None]:
+    """A line with the utility found so far and its upper bound, as shares of H(X) = `entropy`."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{name} …") as status:
+
+        def tell(utility: float, bound: float) -> None:
+            most = f"{min(1.0, bound / entropy):.2%}" if entropy > 0 else "nothing"
+            kept = f"{max(0.0, utility / entropy):.2%}" if entropy > 0 else "nothing"
+            status.update(f"{name}: keeps {kept} of H(X), at most {most}; Ctrl-C to stop here")
+
+        yield tell
+
+
+@contextmanager
+def _bars(column: Callable[[Any], Any]) -> Iterator[Progress | None]:
+    """A display of bars, None without a terminal; `column` makes one of the kinds rich has."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as kinds
+    from rich.console import Console
+
+    columns = (
+        kinds.TextColumn("{task.description}"),
+        kinds.BarColumn(),
+        column(kinds),
+        kinds.TimeRemainingColumn(),
+    )
+    with kinds.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield bars
+
+
+def _steps(bars: Progress, title: str) -> StepProgress:
+    task = bars.add_task(title, total=None)
+    return lambda done, total: bars.update(task, completed=done, total=total)

@@ -1,0 +1,51 @@
+"""Files to write, checked before long work is done for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from rldp.errors import FileError, ParameterError
+
+
+def check_target(
+    path: Path | None, option: str, *, kinds: Iterable[str] = (), may_replace: bool = True
+) -> None:
+    """Refuse a file that could not be written at the end.
+
+    Args:
+        path: the file, None where none is asked for.
+        option: that names it.
+        kinds: the extensions that it may have, any if there are none.
+        may_replace: whether a file of this name may be there.
+    """
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if kinds and path.suffix.lower() not in kinds:
+        raise ParameterError(f"Expected {option} as {' or '.join(kinds)}, got {path.name!r}.")
+    if path.is_dir():
+        raise FileError(f"Cannot write {option} {path}: it is a folder; name a file in it.")
+    if not folder.is_dir():
+        raise FileError(
+            f"Cannot write {option} {path}: there is no folder {folder}; make it first."
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"Cannot write {option} {path}: you may not write to the folder {folder}.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"Cannot write {option} {path}: it is no regular file.")
+    if path.exists() and not may_replace:
+        raise FileError(
+            f"{path} already exists: reports drawn with it need it. Give another name to "
+            f"{option}, or replace it with --force."
+        )
+
+
+def check_picture_target(path: Path | None) -> None:
+    """The same for a picture."""
+    if path is not None:
+        from rldp.presentation.plots import check_picture
+
+        check_picture(path)
+        check_target(path, "--plot")

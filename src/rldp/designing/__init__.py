@@ -1,0 +1,1 @@
+"""From F and ε to a proven protocol: closed forms, linear programmes, and their solvers."""

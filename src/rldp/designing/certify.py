@@ -1,0 +1,150 @@
+"""From a designed channel to the integer table that runs, and the proof of all it promises.
+
+The table is the channel rounded to units of 2^-bits. Where rounding, or a design that is exact to
+the last digit, breaks a level by a hair, the channel is pulled in by the least amount that restores
+it. `rldp.proof` then checks a certificate for each guarantee, all over the one table, with integers
+only; nothing that it refuses leaves here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rldp._types import Array, Indices, Integers
+from rldp.channel import ANYONE, Channel, IntegerParts
+from rldp.decimals import shortest
+from rldp.errors import CertificateError, DataError
+from rldp.leakage.worst_pairs import pairs, relative_to
+from rldp.proof import Proof, ProofError, check
+from rldp.protocol import documents
+from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
+from rldp.uncertainty import AllDistributions, BudgetSet, Guarantee
+
+Document = dict[str, Any]
+
+BITS = 62
+_PULLS = tuple(2.0**-e for e in range(44, 9, -6))
+_TIGHT = 1e-13  # log-ratios this close to their level do not survive rounding
+_NEAR = 1e-9  # log-ratios this close to their level count as tight
+
+
+class Certified(NamedTuple):
+    """The channel that runs, as integers, and what proves each of its guarantees."""
+
+    channel: Channel
+    integers: IntegerParts
+    bits: int
+    certificates: tuple[Document, ...]
+    proof: Proof
+
+    @property
+    def certificate(self) -> Document:
+        """That of the first guarantee."""
+        return self.certificates[0]
+
+
+def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BITS) -> Certified:
+    """Round a channel to an integer table that provably keeps all guarantees."""
+    refusal = ""
+    is_tight = any(_excess(channel, g) > -_TIGHT for g in guarantees)
+    for t in _PULLS if is_tight else (0.0, *_PULLS):
+        integers = (channel.pulled_in(t) if t else channel).rounded(bits)
+        try:
+            exact = channel.from_integers(integers, bits)
+            certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
+            document = {
+                "epsilon": guarantees[0].epsilon,
+                "channel": documents.channel_document(exact, integers, bits),
+                **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
+            }
+            return Certified(exact, integers, bits, certificates, check(document))
+        except (DataError, ProofError) as error:  # too few bits for all outputs, or for the proof
+            refusal = str(error)
+    levels = " and ".join(f"ε = {shortest(g.epsilon)}" for g in guarantees)
+    raise CertificateError(f"No table of {bits} bits proves {levels}. {refusal}")
+
+
+def _excess(channel: Channel, guarantee: Guarantee) -> float:
+    """The largest log-ratio less the level of its pair, where each conditional varies apart."""
+    contests = relative_to(channel.contests(), guarantee.levels)
+    return float(pairs(contests, guarantee.uncertainty).log_ratio.max(initial=-np.inf))
+
+
+def certificate(
+    channel: Channel, integers: IntegerParts, guarantee: Guarantee, bits: int
+) -> Document:
+    """The multipliers that make the checker's bounds as tight as they can be."""
+    F = guarantee.uncertainty
+    above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
+    constants = {name: str(Fraction(getattr(F, name)) * above) for name in F.constants}
+    found: Document = {"multipliers": None, "joint": [], **constants}
+    if not isinstance(F, BudgetSet):
+        return found  # no multipliers are needed
+    contests = relative_to(channel.contests(), guarantee.levels)
+    if pairs(contests, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
+        return found  # largest and smallest entries are enough
+    found["multipliers"] = _multipliers(channel, integers, F, bits)
+    apart = pairs(contests, F)
+    if apart.log_ratio.max() > _NEAR:
+        tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)
+        first, second = apart.first[tight], apart.second[tight]
+        found["joint"] = _joint(channel, integers, F, guarantee.factors, first, second)
+    return found
+
+
+def _multipliers(channel: Channel, integers: IntegerParts, F: BudgetSet, bits: int) -> Document:
+    """η of every vector in both directions, as integers beyond its extreme entries."""
+    q, s = channel.bounded_vectors(integers)
+    low, high = F.extrema(q / 2.0**bits, s)
+    return {
+        "upper": _beyond(q.max(axis=-1), high.distance, 2.0**bits),
+        "lower": _beyond(q.min(axis=-1), -low.distance, 2.0**bits),
+    }
+
+
+def _beyond(extreme: Integers, distance: Array, unit: float) -> list[list[str]]:
+    return [
+        [str(int(q) + round(float(x) * unit)) for q, x in zip(*row, strict=True)]
+        for row in zip(extreme, distance, strict=True)
+    ]
+
+
+def _joint(
+    channel: Channel,
+    integers: IntegerParts,
+    F: BudgetSet,
+    factors: Array,
+    first: Indices,
+    second: Indices,
+) -> list[list[Any]]:
+    """μ_1, μ_2 and η of each pair that only the shared budget of F keeps within its level."""
+    contests = channel.contests()
+    s_1, s_2 = contests.s[first], contests.s[second]
+    shares = (s_1 != ANYONE) & (s_2 != ANYONE) & (F.table.p_s[s_1] > 0) & (F.table.p_s[s_2] > 0)
+    first, second, s_1, s_2 = first[shares], second[shares], s_1[shares], s_2[shares]
+    p_s, E = F.table.p_s, factors[s_1, s_2]
+    factor = np.ones(first.size) if contests.factors is None else contests.factors[s_1, s_2]
+    T_1, T_2 = factor[:, None] * contests.vectors[first], contests.vectors[second]
+    split = F.split(T_1, s_1, T_2, s_2, F.budget, ratio=E)
+    # the price of budget: both sides agree on it, unless one of them has all and would take more
+    eta = np.maximum(split.top.slope / p_s[s_1], -E * split.bottom.slope / p_s[s_2])
+    entries = []
+    for i, (e_1, e_2) in enumerate(zip(first, second, strict=True)):
+        index, a_1, q_1, a_2, q_2, unit = channel.sides(integers, contests, int(e_1), int(e_2))
+        below_E = Fraction(float(E[i])) * (1 - Fraction(1, 2**50))
+        mu_1 = a_1 * int(q_1.max()) + round(float(split.top.distance[i]) * unit)
+        fall = round(float(E[i]) * float(split.bottom.distance[i]) * unit)
+        mu_2 = -below_E * a_2 * int(q_2.min()) + fall
+        entries.append(
+            [
+                *index,
+                str(mu_1),
+                str(-(-mu_2.numerator // mu_2.denominator)),
+                str(round(float(eta[i]) * unit)),
+            ]
+        )
+    return entries

@@ -1,0 +1,105 @@
+"""The closed-form protocols by name: the best parameters of each, and the channels they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.channel import Channel
+from rldp.designing import calibrate
+from rldp.designing.draft import Draft
+from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
+from rldp.designing.families.base import Family, Parameters, Pinned
+from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.designing.families.noise_odds import Bounds
+from rldp.errors import ParameterError
+from rldp.protocol.release_protocol import Parameter
+from rldp.uncertainty import UncertaintySet
+
+FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
+BOUNDS = ("sharp", "exact", "paper")
+
+_WITH_SLACK = ("ir", "ue-cr")  # families whose sharp bounds leave something of ε over F
+_MOST_CELLS = 300  # where exact bounds are tried
+_MOST_OUTPUTS = 2**15  # of a channel whose outputs are mixed with others
+_CELLS_AT_ONCE = 2**14  # cells times ε values searched together: bounds the memory
+_LAYERED_CELLS_AT_ONCE = 2**11  # where UE-CR searches how to share a further level
+
+
+def optimum(
+    name: str,
+    F: UncertaintySet,
+    epsilons: Array,
+    bounds: str,
+    pinned: Pinned,
+    layers: Layers = UNLAYERED,
+) -> Parameters:
+    """The best parameters of one family at all ε, a bounded number of cells at a time."""
+    if name not in FAMILIES:
+        raise ParameterError(
+            f"Expected a protocol among {', '.join(FAMILIES)}, got {name!r}.", argument="protocol"
+        )
+    if bounds not in BOUNDS:
+        raise ParameterError(
+            f"Expected bounds among {', '.join(BOUNDS)}, got {bounds!r}.", argument="bounds"
+        )
+    family = FAMILIES[name]
+    for parameter in pinned:
+        if parameter not in family.PARAMETERS:
+            known = ", ".join(family.PARAMETERS) or "none"
+            raise ParameterError(
+                f"{name} has no parameter {parameter!r} to pin; it has: {known}.",
+                argument="parameters",
+            )
+    if bounds == "exact":
+        parts = [calibrate.calibrated(family, F, float(e), pinned, layers) for e in epsilons]
+    else:
+        most = _CELLS_AT_ONCE if layers == UNLAYERED else _LAYERED_CELLS_AT_ONCE
+        step = max(1, most // (F.table.n_s * F.table.n_u))
+        parts = [
+            family.optimum(F, epsilons[i : i + step], cast(Bounds, bounds), pinned, layers=layers)
+            for i in range(0, epsilons.size, step)
+        ]
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def closed_form(
+    name: str,
+    F: UncertaintySet,
+    epsilon: float,
+    bounds: str,
+    pinned: Pinned,
+    layers: Layers = UNLAYERED,
+) -> Draft:
+    """The best channel of one family."""
+    solution = optimum(name, F, np.array([epsilon]), bounds, pinned, layers)
+    chosen = {key: plain(values[0]) for key, values in solution.items()}
+    channel = FAMILIES[name].channel(F, epsilon, chosen)
+    return Draft(name, channel, chosen, {"bounds": bounds})
+
+
+def closed_form_channels(
+    F: UncertaintySet, epsilon: float, layers: Layers = UNLAYERED
+) -> Iterator[Channel]:
+    """The channels of all families that keep ε over F and both further levels, one by one.
+
+    They are private up to the rounding of floats. Channels with very many outputs are left out.
+    """
+    for name in FAMILIES:
+        yield from _small(closed_form(name, F, epsilon, "sharp", {}, layers))
+    if F.table.counts.size <= _MOST_CELLS:
+        for name in _WITH_SLACK:
+            yield from _small(closed_form(name, F, epsilon, "exact", {}, layers))
+
+
+def _small(draft: Draft) -> Iterator[Channel]:
+    if draft.channel.n_outputs <= _MOST_OUTPUTS:
+        yield draft.channel
+
+
+def plain(value: Array) -> Parameter:
+    """A parameter as plain numbers."""
+    return float(value) if np.ndim(value) == 0 else tuple(float(x) for x in value)

@@ -1,0 +1,196 @@
+"""What every protocol keeps at every ε, and what it promises to whom."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.auditing.audit import promise
+from rldp.channel import Channel
+from rldp.designing import programmes
+from rldp.designing.catalogue import (
+    BEST,
+    CEILING,
+    COMPARED,
+    check_set,
+    checked_epsilons,
+    checked_names,
+)
+from rldp.designing.closed_forms import FAMILIES, optimum, plain
+from rldp.designing.design import default_time_limit, searched
+from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.designing.stack import AUTO, stack
+from rldp.protocol.release_protocol import INTERRUPTED
+from rldp.tables.limits import check_designable
+from rldp.uncertainty import Guarantee, UncertaintySet
+from rldp.utility.goal import CELLS, Goal, as_goal, goal_error
+
+_MOST_OUTPUTS = 2**13  # of a channel whose errors are told
+
+
+class Record(TypedDict):
+    """One line of a comparison.
+
+    `error` is the root mean squared error of estimates of the goal from as many reports as the
+    table has records; ∞ where some of it cannot be estimated. `epsilon_given_u` and `epsilon_all`
+    are the levels that hold against someone who knows U, and whatever distribution is true. All
+    three are NaN for the ceiling, which is no protocol, and `error` for channels with very many
+    outputs.
+    """
+
+    protocol: str
+    epsilon: float
+    utility: float
+    normalised: float
+    error: float
+    epsilon_given_u: float
+    epsilon_all: float
+    seconds: float
+
+
+def compare(
+    uncertainty: UncertaintySet,
+    epsilons: float | Iterable[float],
+    *,
+    protocols: Sequence[str] | None = None,
+    goal: str | Goal = AUTO,
+    epsilon_given_u: Any = AUTO,
+    epsilon_all: Any = AUTO,
+    also: Sequence[Guarantee] = (),
+    bounds: str = "sharp",
+    effort: str = "quick",
+    time_limit: float | None = None,
+) -> list[Record]:
+    """What every protocol keeps at every ε and promises to whom, one record each (see `Record`).
+
+    Utilities are in nats; `normalised` is the share of H(X). All ε of a family are searched
+    together; `seconds` is that time divided by their number. With bounds="paper", PolyOpt takes
+    the paper's Γ. "ceiling" is what no protocol that is private over F can exceed, whatever else it
+    promises.
+
+    Args:
+        uncertainty: the set F of distributions that may be true.
+        epsilons: one privacy level or several.
+        protocols: those to compare; all of the closed forms, "polyopt", "best" and "ceiling" if
+            not given.
+        goal: what "best" is designed for, as for `design`, and what `error` speaks of.
+        epsilon_given_u: the level of "best" against someone who knows U, as for `design`. All
+            others promise ε over F alone; the records tell what else they keep.
+        epsilon_all: the level of "best" whatever is true, likewise.
+        also: further guarantees of "best".
+        bounds: as for `design`.
+        effort: work of each search, as for `design`.
+        time_limit: seconds for each search.
+    """
+    check_set(uncertainty)
+    if isinstance(epsilons, np.ndarray):
+        epsilons = epsilons.tolist()  # of shape () too
+    values = checked_epsilons(epsilons if isinstance(epsilons, Iterable) else [epsilons])
+    names = COMPARED if protocols is None else checked_names(protocols)
+    for name in names:
+        check_designable(uncertainty.table.n_s, uncertainty.table.n_u, name)
+    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    if isinstance(goal, str) and goal == AUTO:
+        goal = CELLS
+    chosen = as_goal(goal, uncertainty.table)
+    asked = _Asked(uncertainty, bounds, effort, time_limit, layers, chosen)
+    records: list[Record] = []
+    for name in names:
+        start = time.perf_counter()
+        lines = _lines(name, asked, values)
+        seconds = (time.perf_counter() - start) / values.size
+        records += [
+            _record(name, asked, e, line, seconds) for e, line in zip(values, lines, strict=True)
+        ]
+    return records
+
+
+class _Line(NamedTuple):
+    utility: float
+    channel: Channel | None
+
+
+class _Asked(NamedTuple):
+    F: UncertaintySet
+    bounds: str
+    effort: str
+    time_limit: float | None
+    layers: dict[str, Any]
+    goal: Goal | None
+
+    def options(self, name: str, epsilon: float) -> programmes.Options:
+        """Of one search."""
+        is_recommended = name == BEST and self.bounds != "paper"
+        layers = self.layers if is_recommended else {}
+        limit = default_time_limit(self.F) if self.time_limit is None else self.time_limit
+        return programmes.Options(
+            stack(self.F, epsilon, **layers, is_recommended=is_recommended),
+            goal=self.goal if is_recommended else None,
+            pairs="all" if self.bounds == "paper" else "distinct",
+            effort=self.effort,
+            time_limit=limit,
+        )
+
+
+def _record(name: str, asked: _Asked, epsilon: float, line: _Line, seconds: float) -> Record:
+    entropy = asked.F.table.entropy
+    kept = min(max(line.utility, 0.0), entropy)
+    promised = None if line.channel is None else promise(line.channel)
+    return {
+        "protocol": name,
+        "epsilon": float(epsilon),
+        "utility": float(kept),
+        "normalised": float(kept / entropy) if entropy > 0 else 0.0,
+        "error": _error(line.channel, asked),
+        "epsilon_given_u": math.nan if promised is None else promised.epsilon_given_u,
+        "epsilon_all": math.nan if promised is None else promised.epsilon_all,
+        "seconds": seconds,
+    }
+
+
+def _error(channel: Channel | None, asked: _Asked) -> float:
+    table = asked.F.table
+    if channel is None or channel.n_outputs > _MOST_OUTPUTS:
+        return math.nan
+    goal = asked.goal or Goal.named(CELLS, table)
+    return goal_error(channel.matrix, goal, table.p_su).rmse(table.n)
+
+
+def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
+    """What a protocol keeps at every ε, in nats, and its channel."""
+    F = asked.F
+    if name == CEILING:
+        limit = 30.0 if asked.time_limit is None else asked.time_limit
+        return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
+    if name in FAMILIES:
+        found = optimum(name, F, epsilons, asked.bounds, {})
+        kept = FAMILIES[name].utility(F, epsilons, found)
+        each = [{key: plain(values[i]) for key, values in found.items()} for i in range(kept.size)]
+        return [
+            _Line(float(k), FAMILIES[name].channel(F, float(e), chosen))
+            for k, e, chosen in zip(kept, epsilons, each, strict=True)
+        ]
+    lines = []
+    for e in epsilons:
+        draft = searched(name, asked.bounds, asked.options(name, float(e)))
+        go_on_unless(draft.ended == INTERRUPTED)
+        lines.append(_Line(draft.utility(F), draft.channel))
+    return lines
+
+
+def search(
+    uncertainty: UncertaintySet, epsilon: float, protocol: str, time_limit: float
+) -> tuple[float, float]:
+    """What a search keeps, and what no protocol of its kind exceeds, in nats: equal once it closed.
+
+    For programmes and "best", with their default options and a time limit in seconds.
+    """
+    layers = {"epsilon_given_u": AUTO, "epsilon_all": AUTO}
+    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, None)
+    draft = searched(protocol, "sharp", asked.options(protocol, epsilon))
+    return draft.utility(uncertainty), draft.bound

@@ -1,0 +1,274 @@
+"""Design one protocol: a closed form, a programme, or the best mixture of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rldp.designing import programmes
+from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
+from rldp.designing.closed_forms import FAMILIES, closed_form
+from rldp.designing.column_generation.progress import Progress
+from rldp.designing.draft import Draft, proved
+from rldp.designing.families.layers import UNLAYERED
+from rldp.designing.identifiable import identified
+from rldp.designing.stack import AUTO, stack
+from rldp.errors import ParameterError
+from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
+from rldp.tables.limits import check_designable
+from rldp.uncertainty import Guarantee, UncertaintySet
+from rldp.utility.goal import (
+    CELLS,
+    INFORMATION,
+    Goal,
+    U,
+    as_goal,
+    information_matrix,
+    variances,
+)
+
+_TIME_LIMIT = 30.0  # seconds for a search on tables of more than
+_MOST_BY_WORK = 49  # cells; on smaller ones it ends by work
+_IDENTIFYING = ("grr", "srr", "grr-cr")  # closed forms that tell all cells apart
+_MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
+_MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
+_MOST_CELLS = 300  # where exact bounds are tried for "best"
+
+
+def design(
+    uncertainty: UncertaintySet,
+    epsilon: Any,
+    protocol: str = BEST,
+    *,
+    goal: str | Goal = AUTO,
+    epsilon_given_u: Any = AUTO,
+    epsilon_all: Any = AUTO,
+    also: Sequence[Guarantee] = (),
+    bounds: str = "sharp",
+    pairs: str = "distinct",
+    objective: str = "empirical",
+    parameters: Mapping[str, float | str] | None = None,
+    hidden: bool = False,
+    identifiable: bool = False,
+    condition: float | None = None,
+    effort: str = "normal",
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> ReleaseProtocol:
+    """The best protocol of a kind, or of all kinds, for a goal, that is (ε, F)-RLDP.
+
+    A goal is what reports are collected for: the smallest error of estimates, or the most
+    information I(X;Y), both at the frequencies of the table.
+
+    Args:
+        uncertainty: the set F of distributions that may be true.
+        epsilon: privacy level in nats, above 0, against someone who knows nothing of a person but
+            that the truth is in F; or levels for ordered pairs of S values (see `rldp.levels`), as
+            a mapping from pairs of labels or an array of shape (n_s, n_s), for optimal and best.
+        protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
+            a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
+            protects the whole record), or "best": "optimal" with the outputs of all others mixed
+            in, so that it is never less useful than any with the same guarantees.
+        goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
+            "u", "u_given_s", or an `rldp.Goal`, for optimal and best; or "information", the paper's
+            I(X;Y). "auto" is "cells" for "best" ("u" with hidden=True) and "information" for
+            protocols asked for by another name.
+        epsilon_given_u: a level against someone who knows the person's U; None for no such promise.
+            "auto" is ε for "best", and None for protocols asked for by another name.
+        epsilon_all: a level that holds whatever distribution is true; None for no such promise.
+            "auto" is max(6, 2ε) for "best", and None for protocols asked for by another name.
+        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`, for optimal and best.
+        bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
+            conditions as the paper prints them. With "best", "paper" chooses among those and
+            promises what the paper does.
+        pairs: for polyopt, "distinct" (s1 ≠ s2) or "all" (Γ as the paper prints it).
+        objective: for polyopt, "empirical", or "robust": the mixture of vertices of Γ that keeps
+            the most for certain over F; its optimality gap is about such mixtures only.
+        parameters: parameters to pin, under the names that the result reports.
+        hidden: for optimal and best, ask that the randomiser does not read S: Q(y|s,u) = Q(y|u).
+        identifiable: ask that every cell of the table can be estimated from reports, by mixing in
+            as little as possible of a closed form that allows it. The name tells of both, such as
+            "polyopt+grr-cr". Where no mixture is possible or useful the closed form itself is
+            returned, under its own name.
+        condition: how ill-conditioned the estimate may be then; by default twice the best of the
+            closed forms.
+        effort: "quick", "normal" or "thorough": how much work a search may do. It is counted in
+            steps, so that the same input gives the same protocol on every machine.
+        time_limit: seconds after which a search ends with the best protocol so far, as it does at
+            Ctrl-C; `p.ended` tells. Without it a search ends by work, but on tables of more than 49
+            cells after 30 seconds.
+        progress: called during a search with the nats kept so far and a bound on them.
+
+    >>> from rldp import ChiSquareSet, Table
+    >>> p = design(ChiSquareSet(Table([[30, 10], [10, 50]])), epsilon=1.0, protocol="srr")
+    >>> p.matrix.shape
+    (2, 2, 4)
+    """
+    check_set(uncertainty)
+    checked_names([protocol])
+    check_designable(uncertainty.table.n_s, uncertainty.table.n_u, protocol)
+    is_recommended = protocol == BEST and bounds != "paper" and not identifiable
+    guarantees = stack(
+        uncertainty,
+        epsilon,
+        epsilon_given_u=epsilon_given_u,
+        epsilon_all=epsilon_all,
+        also=also,
+        is_recommended=is_recommended,
+    )
+    if isinstance(goal, str) and goal == AUTO:
+        goal = (U if hidden else CELLS) if is_recommended else INFORMATION
+    options = programmes.Options(
+        guarantees=guarantees,
+        goal=as_goal(goal, uncertainty.table),
+        pairs=pairs,
+        objective=objective,
+        hidden=hidden,
+        effort=effort,
+        time_limit=default_time_limit(uncertainty) if time_limit is None else time_limit,
+        progress=progress,
+    )
+    _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
+    if protocol in (*PROGRAMMES, BEST):
+        draft = _with_goal(searched(protocol, bounds, options), options.goal)
+    else:
+        layers = options.layers or UNLAYERED
+        asked = (uncertainty, options.epsilon, bounds, parameters or {}, layers)
+        draft = closed_form(protocol, *asked)
+    if identifiable:
+        draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
+    return proved(draft, guarantees)
+
+
+def _with_goal(draft: Draft, goal: Goal | None) -> Draft:
+    if goal is None:
+        return draft
+    return replace(draft, goal=goal, options={**draft.options, "goal": goal.name})
+
+
+def default_time_limit(F: UncertaintySet) -> float:
+    """Seconds for a search that nobody limited: large tables end by the clock."""
+    return np.inf if F.table.counts.size <= _MOST_BY_WORK else _TIME_LIMIT
+
+
+def _check_options(
+    protocol: str,
+    options: programmes.Options,
+    bounds: str,
+    *,
+    identifiable: bool,
+    pinned: Mapping[str, float | str] | None,
+) -> None:
+    """Refuse what does not go together."""
+    if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
+        raise ParameterError(
+            "hidden=True goes with protocol 'optimal' or 'best', and neither with bounds='paper' "
+            "nor with identifiable=True: what S is cannot be estimated from reports without it.",
+            argument="hidden",
+        )
+    if pinned and protocol in (*PROGRAMMES, BEST):
+        raise ParameterError(f"{protocol} has no parameters to pin.", argument="parameters")
+    is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
+    if options.goal is not None and not is_free:
+        raise ParameterError(
+            f"Expected protocol 'optimal' or 'best' with a goal other than information, neither "
+            f"bounds='paper' nor identifiable=True, got {protocol!r}.",
+            argument="goal",
+        )
+    is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
+    if not (options.is_plain or is_free or (is_family and options.layers is not None)):
+        raise ParameterError(
+            f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
+            f"go with 'optimal' and 'best'; epsilon_given_u and epsilon_all with closed forms too, "
+            f"and neither with bounds='paper' nor with identifiable=True.",
+            argument="protocol",
+        )
+
+
+def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: float | None) -> Draft:
+    """The draft, mixed with as much of a closed form as it takes, or that closed form itself."""
+    partners = {name: closed_form(name, F, epsilon, "sharp", {}) for name in _IDENTIFYING}
+    channels = {name: partner.channel for name, partner in partners.items()}
+    found = identified(draft.channel, channels, F.table.p_su, condition)
+    if not found.share:
+        return draft
+    partner = partners[found.partner]
+    cost: dict[str, Parameter] = {
+        "identifiability_cost": draft.utility(F) - found.channel.mutual_information(F.table.p_su)
+    }
+    if found.share == 1:
+        asked = {"identifiable": "yes", "instead_of": draft.name}
+        return replace(
+            partner,
+            parameters={**partner.parameters, **cost},
+            options={**partner.options, **asked},
+            ended=draft.ended,
+        )
+    parts = {f"mixed_{name}": value for name, value in partner.parameters.items()}
+    return Draft(
+        f"{draft.name}+{found.partner}",
+        found.channel,
+        {**draft.parameters, "mixed_share": found.share, **parts, **cost},
+        {**draft.options, "identifiable": "yes"},
+        ended=draft.ended,
+    )
+
+
+def searched(name: str, bounds: str, options: programmes.Options) -> Draft:
+    """What a programme, or the search for the best mixture, finds."""
+    return _best(bounds, options) if name == BEST else _programme(name, options)
+
+
+def _programme(name: str, options: programmes.Options) -> Draft:
+    found = PROGRAMMES[name](options)
+    chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
+    chosen |= {"hidden": "yes"} if options.hidden else {}
+    return Draft(name, found.channel, found.parameters, chosen, found.bound, found.ended)
+
+
+def _best(bounds: str, options: programmes.Options) -> Draft:
+    """The mixture of all outputs, or the best closed form where those are too many to mix."""
+    F, epsilon, layers = options.F, options.epsilon, options.layers
+
+    def drafts(names: Iterable[str], bounds: str) -> list[Draft]:
+        kept = layers or UNLAYERED
+        return [closed_form(name, F, epsilon, bounds, {}, kept) for name in names]
+
+    if bounds == "paper":
+        return max(drafts(FAMILIES, bounds), key=lambda draft: draft.utility(F))
+    if options.hidden:
+        return replace(_programme("optimal", options), name=BEST)
+    known = drafts(FAMILIES, "sharp")
+    try:
+        if layers is not None and options.goal is None and F.table.counts.size <= _MOST_CELLS:
+            known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack
+    except KeyboardInterrupt:
+        return replace(_most_useful(known, options), ended=INTERRUPTED)
+    mixed = [
+        draft.channel
+        for draft in known
+        if draft.name in _MIXED and draft.channel.n_outputs <= _MOST_OUTPUTS
+    ]
+    found = programmes.optimal(options, mixed)
+    mixture = Draft(BEST, found.channel, found.parameters, {})
+    # closed forms know nothing of further sets and levels by pair
+    best = _most_useful([mixture, *(known if layers is not None else [])], options)
+    return replace(best, bound=found.bound, ended=found.ended)
+
+
+def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
+    """The draft with the most information, or the smallest error of the goal."""
+    goal, table = options.goal, options.F.table
+    if goal is None:
+        return max(drafts, key=lambda draft: draft.utility(options.F))
+
+    def error(draft: Draft) -> float:
+        if draft.channel.n_outputs > _MOST_OUTPUTS:
+            return np.inf
+        J = information_matrix(draft.channel.matrix, table.p_su)
+        return float(goal.weights @ variances(J, goal, table.p_su))
+
+    return min(drafts, key=error)

@@ -1,0 +1,41 @@
+"""How much work a search may do: numbers of steps, never seconds, so that it always ends alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rldp.checks import shown
+from rldp.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Limits of a search, counted in work.
+
+    Attributes:
+        patience: rounds of new starting points that may bring nothing before a search ends.
+        rounds: rounds of new starting points, at most.
+        boxes: boxes that branch and bound may look at for each set of prices.
+        protocols: protocols that a search for the least error mixes, at most.
+        starts: rounds of new starting points for each of them.
+    """
+
+    patience: int
+    rounds: int
+    boxes: int
+    protocols: int
+    starts: int
+
+
+EFFORTS = {
+    "quick": Effort(patience=1, rounds=4, boxes=1_000, protocols=6, starts=1),
+    "normal": Effort(patience=3, rounds=20, boxes=10_000, protocols=15, starts=1),
+    "thorough": Effort(patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4),
+}
+
+
+def checked_effort(name: object) -> Effort:
+    """The limits that a word stands for."""
+    if not isinstance(name, str) or name not in EFFORTS:
+        raise ParameterError(f"Expected effort among {', '.join(EFFORTS)}, got {shown(name)}.")
+    return EFFORTS[name]

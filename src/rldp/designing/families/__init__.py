@@ -1,0 +1,1 @@
+"""The closed-form protocols of the paper, one family a file."""

@@ -1,0 +1,73 @@
+"""What no protocol with these guarantees can exceed, without a search over its columns.
+
+Each guarantee alone bounds all that keep it, and gives way where the truth is known: a set around
+P̂ contains P̂, all distributions are a cone of PolyOpt, and to someone who knows U, U costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.designing.column_generation.solution import Solution
+from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.information import entropy
+from rldp.uncertainty import (
+    AllDistributions,
+    ConfidenceSet,
+    GivenU,
+    Guarantee,
+    KnownDistribution,
+    UncertaintySet,
+)
+
+
+def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solution | None:
+    """The best protocol for a guarantee where its set is reduced to P̂; None where it says nothing.
+
+    Over all distributions nothing is reduced. A guarantee that leaves a pair of S values without a
+    promise bounds nothing here.
+    """
+    F = guarantee.uncertainty
+    if not guarantee.is_complete or not _is_around(F):
+        return None
+    known: UncertaintySet = F if isinstance(F, AllDistributions) else KnownDistribution(F.table)
+    p_min = known.conditional_bounds[0]
+    return best_columns(p_su, p_min, guarantee.epsilon, distinct=True, deadline=deadline)
+
+
+def bound(guarantee: Guarantee, p_su: Array, deadline: float) -> float:
+    """Nats that no protocol with this guarantee exceeds; H(X) where nothing better is known."""
+    most = float(entropy(p_su))
+    if isinstance(guarantee.uncertainty, GivenU) and guarantee.is_complete:
+        return min(most, _given_u(p_su, guarantee.epsilon, deadline))
+    found = known_optimum(guarantee, p_su, deadline)
+    if found is None:
+        return most
+    go_on_unless(found.is_interrupted)
+    return min(most, found.bound)
+
+
+def smallest_bound(guarantees: Sequence[Guarantee], p_su: Array, deadline: float) -> float:
+    """Nats that no protocol with all these guarantees exceeds."""
+    return min(bound(guarantee, p_su, deadline) for guarantee in guarantees)
+
+
+def _given_u(p_su: Array, epsilon: float, deadline: float) -> float:
+    """H(U) + Σ_u P(u) max I(S;Y|U=u), as I(X;Y) ≤ I(X;Y,U) and each term is bounded by itself."""
+    total = float(entropy(p_su.sum(axis=0)))
+    for p_s in p_su.T:
+        if p_s.sum() > 0:
+            p = p_s[:, None] / p_s.sum()
+            found = best_columns(p, np.ones_like(p), epsilon, distinct=True, deadline=deadline)
+            go_on_unless(found.is_interrupted)
+            total += float(p_s.sum()) * found.bound
+    return total
+
+
+def _is_around(F: UncertaintySet) -> bool:
+    """Whether P̂ belongs to the set."""
+    return isinstance(F, ConfidenceSet | AllDistributions | KnownDistribution)

@@ -1,0 +1,185 @@
+"""The cone of columns that keep all guarantees: its best members, and the way back into it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from threading import Event
+
+import numpy as np
+
+from rldp._types import Array, Flags
+from rldp.designing.optimal.cutting_planes import Cuts
+from rldp.designing.optimal.privacy_cones import apart, is_conic, is_linear, linear, pair
+from rldp.designing.solvers.conic import Block, ConicProgramme
+from rldp.uncertainty import Guarantee
+
+_BROKEN = 1e-7  # of a column's size: an excess that needs a condition of its own
+_NEAR = 1e-3  # of a column's size: pairs this close to their limit are conditions at once
+_MOST_JOINT = 300  # pairs times U values; beyond, conditionals are taken to vary independently
+_PASSES = 6  # of adding conditions that turned out to be broken
+_MOST_PROGRAMMES = 300  # kept for further objectives
+_SAFE = 1e-13  # of a column's size, for the rounding of its excess
+
+
+class PrivateColumns:
+    """All T ≥ 0 with R_1·T_{s1} ≤ e^E[s1,s2] R_2·T_{s2} over the set F of every guarantee (F, E).
+
+    Columns have shape (rows, n_u): a row for every s or, where s is hidden from the randomiser, a
+    single row that all s share.
+    """
+
+    def __init__(self, guarantees: Sequence[Guarantee], *, hidden: bool = False) -> None:
+        """Take the guarantees, and whether columns may not depend on s."""
+        # conditions of curved sets come first, and each is in use only where it is needed
+        self._guarantees = sorted(guarantees, key=lambda g: is_linear(g.uncertainty))
+        self._curved = [g for g in self._guarantees if not is_linear(g.uncertainty)]
+        table = guarantees[0].table
+        n_s, n_u = table.n_s, table.n_u
+        self.weights: Array = table.p_su.sum(axis=0, keepdims=True) if hidden else table.p_su
+        index = np.arange(self.weights.size).reshape(self.weights.shape)
+        self._variable = np.broadcast_to(index, (n_s, n_u))
+        self._n_curved = sum(int(g.is_promised_pair.sum()) for g in self._curved)
+        self.is_joint = self._n_curved * n_u <= _MOST_JOINT
+        self._is_conic = all(is_conic(g.uncertainty) for g in guarantees)
+        self._programmes: dict[bytes, ConicProgramme] = {}
+
+    @cached_property
+    def _conditions(self) -> Sequence[Block]:
+        """Blocks that are in use only where they are needed."""
+        if not self.is_joint:
+            return [apart(g, self._variable) for g in self._curved]
+        return [
+            pair(g.uncertainty, self._variable, s_1, s_2, float(g.factors[s_1, s_2]))
+            for g in self._curved
+            for s_1, s_2 in np.argwhere(g.is_promised_pair).tolist()
+        ]
+
+    @cached_property
+    def _always(self) -> Sequence[Block]:
+        """Blocks that are always in use."""
+        return [linear(g, self._variable) for g in self._guarantees if is_linear(g.uncertainty)]
+
+    def scaled(self, columns: Array) -> Array:
+        """The same columns with Σ P̂ T = 1."""
+        return np.asarray(columns / self._sums(columns)[:, None, None])
+
+    def _sums(self, columns: Array) -> Array:
+        return np.asarray((columns * self.weights).sum(axis=(1, 2)))
+
+    def excess(self, columns: Array) -> Array:
+        """max over F of R_1·T_{s1} - e^E R_2·T_{s2}, shape (columns, conditions): private if ≤ 0.
+
+        Conditions are the promised pairs of all guarantees, those of curved sets first.
+        """
+        n_s = self._variable.shape[0]
+        T = np.ascontiguousarray(np.broadcast_to(columns, (len(columns), n_s, columns.shape[2])))
+        return np.concatenate(
+            [
+                g.uncertainty.largest_differences(T, g.factors)[:, g.is_promised_pair]
+                for g in self._guarantees
+            ],
+            axis=1,
+        )
+
+    @cached_property
+    def _room(self) -> Array:
+        """What the constant column leaves of every condition: e^E - 1."""
+        return np.concatenate([g.factors[g.is_promised_pair] for g in self._guarantees]) - 1
+
+    def pulled_in(self, columns: Array) -> Array:
+        """Columns moved towards the constant one by the least that makes them private.
+
+        (1-t) T + t has the excess (1-t) x - t (e^E - 1), so t = x/(x + e^E - 1) is enough.
+        """
+        if not len(columns):
+            return columns
+        columns = self.scaled(columns)
+        x = np.maximum(self.excess(columns) + _SAFE * columns.max(axis=(1, 2))[:, None], 0.0)
+        t = (x / (x + self._room)).max(axis=1)
+        return np.asarray(columns + t[:, None, None] * (1 - columns))
+
+    def best(self, objectives: Array, near: Array, deadline: float = np.inf) -> tuple[Array, Flags]:
+        """The private column with the largest objective · T, for each objective.
+
+        Few pairs of S values bind. Those that do at the columns `near` are conditions from the
+        beginning, the others once the best column without them breaks them. What the solver gives
+        up on, or time does not allow, is left out, and the flags tell of it.
+        """
+        if not self._is_conic:
+            return self._cut(objectives, deadline)
+        if not self.is_joint:
+            needed = np.ones((len(near), len(self._conditions)), bool)
+            columns, is_good = self._solved(objectives, needed, deadline)
+            return columns[is_good], is_good
+        size = near.max(axis=(1, 2))
+        needed = self._curved_excess(near) > -_NEAR * size[:, None]
+        columns, is_good = np.zeros_like(near), np.zeros(len(near), bool)
+        todo = np.arange(len(near))
+        for _ in range(_PASSES):
+            columns[todo], is_good[todo] = self._solved(objectives[todo], needed[todo], deadline)
+            size = columns[todo].max(axis=(1, 2))
+            broken = self._curved_excess(columns[todo]) > _BROKEN * size[:, None]
+            broken |= ~is_good[todo, None]  # too few conditions may leave an empty cell unbounded
+            broken &= ~needed[todo]
+            needed[todo] |= broken
+            todo = todo[broken.any(axis=1)]
+            if not todo.size or time.monotonic() > deadline:
+                break
+        return columns[is_good], is_good
+
+    def _curved_excess(self, columns: Array) -> Array:
+        return self.excess(columns)[:, : self._n_curved]
+
+    def _cut(self, objectives: Array, deadline: float) -> tuple[Array, Flags]:
+        """The best columns as far as inequalities, added where they are broken, tell."""
+        columns, is_good = np.zeros_like(objectives), np.zeros(len(objectives), bool)
+        for i, c in enumerate(objectives):
+            if time.monotonic() > deadline:
+                break
+            found = self.cuts.best(c.ravel())
+            columns[i], is_good[i] = found.reshape(c.shape), True
+        return columns[is_good], is_good
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """The cone from outside."""
+        return Cuts(self._guarantees, self._variable, self.weights)
+
+    def _solved(self, objectives: Array, needed: Flags, deadline: float) -> tuple[Array, Flags]:
+        """The best columns under some of the conditions, on all cores."""
+        columns, is_good = np.zeros_like(objectives), np.zeros(len(objectives), bool)
+        alike: dict[bytes, list[int]] = {}
+        for i, flags in enumerate(needed):
+            alike.setdefault(flags.tobytes(), []).append(i)
+
+        def solve(group: list[int]) -> None:
+            programme = self._programme(needed[group[0]])
+            for i in group:
+                if is_ended.is_set() or time.monotonic() > deadline:
+                    break
+                solution = programme.solved(objectives[i].ravel())
+                columns[i] = solution.x.reshape(objectives.shape[1:])
+                is_good[i] = solution.is_solved and solution.x @ self.weights.ravel() > 0
+
+        pool, is_ended = ThreadPoolExecutor(os.cpu_count()), Event()
+        try:
+            list(pool.map(solve, alike.values()))  # the solver lets other threads run
+        finally:
+            is_ended.set()  # at Ctrl-C no thread begins another
+            pool.shutdown(cancel_futures=True)
+        return columns, is_good
+
+    def _programme(self, needed: Flags) -> ConicProgramme:
+        key = needed.tobytes()
+        programme = self._programmes.get(key)  # another thread may clear them at any time
+        if programme is None:
+            if len(self._programmes) >= _MOST_PROGRAMMES:
+                self._programmes.clear()
+            blocks = [self._conditions[i] for i in np.flatnonzero(needed).tolist()]
+            blocks += self._always
+            programme = self._programmes[key] = ConicProgramme(self.weights.ravel(), blocks)
+        return programme

@@ -1,0 +1,101 @@
+"""The best protocol with some guarantees that a search finds, and what no such protocol exceeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.designing.column_generation.master import Master, simple_columns
+from rldp.designing.column_generation.progress import Progress, untold
+from rldp.designing.column_generation.solution import Solution
+from rldp.designing.effort import EFFORTS, Effort
+from rldp.designing.optimal import ceiling
+from rldp.designing.optimal.column_search import Search
+from rldp.designing.optimal.gains import Information
+from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.uncertainty import Guarantee
+
+_MOST_PROVED = 12  # cells up to which the optimum is proved
+_QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
+_MOST_CELLS = 300  # beyond, only what others found is mixed
+_SHARE = 0.2  # of the time for each of the programmes that come before the search,
+_LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
+_FEW_ROUNDS = 4  # of new starting points where a proof finds the others
+
+
+def optimal_columns(
+    guarantees: Sequence[Guarantee],
+    *,
+    hidden: bool = False,
+    seeds: Array | None = None,
+    effort: Effort = EFFORTS["normal"],
+    deadline: float = np.inf,
+    progress: Progress | None = None,
+) -> Solution:
+    """The protocol with the most I(X;Y) at P̂ that a search finds among all with these guarantees.
+
+    Args:
+        guarantees: what it must promise; the first one's table has P̂.
+        hidden: whether the randomiser may not read s; then Q has one row that all s share.
+        seeds: columns to be mixed in, shape (columns, n_s, n_u); those that break a guarantee are
+            pulled in.
+        effort: when to stop, counted in work.
+        deadline: time.monotonic() at which to stop with the best so far.
+        progress: told after every round.
+    """
+    first, begin = guarantees[0], time.monotonic()
+    part, more = (share * (deadline - begin) for share in (_SHARE, _LARGE_SHARE))
+    p_su = first.table.p_su
+    private = PrivateColumns(guarantees, hidden=hidden)
+    master = Master(private.weights, np.ones(private.weights.shape, bool))
+    least = min(float(g.levels.min()) for g in guarantees)
+    factor = float(np.exp(least))
+    master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
+    gain, told = Information(private.weights), progress or untold
+    search = Search(private, master, first.table.entropy, deadline, told, effort, gain)
+    is_interrupted = False
+    try:
+        vertices = _bound(search, guarantees, p_su, begin + part, hidden=hidden)
+        if private.is_joint or hidden:
+            search.begin(private.scaled(vertices + 1e-9))
+        if not hidden and first.is_complete:
+            within = min(deadline, time.monotonic() + (part if private.is_joint else more))
+            if p_su.size <= _QUICK_CELLS:
+                within = np.inf
+            p_min = first.uncertainty.conditional_bounds[0]
+            lowest = float(first.levels.min())
+            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=within)
+            search.add(private.pulled_in(np.moveaxis(polyopt.Q, 2, 0)))
+            go_on_unless(polyopt.is_interrupted)
+        if seeds is not None:
+            search.add(private.pulled_in(seeds))
+        if private.weights.size <= _MOST_PROVED:
+            search.go_on(most=_FEW_ROUNDS)
+            search.prove()
+        elif p_su.size <= _MOST_CELLS:
+            search.go_on()
+        search.polish()
+    except KeyboardInterrupt:
+        is_interrupted = True
+    optimum = search.optimum
+    return Solution(master.protocol(optimum), optimum.value, search.bound, is_interrupted)
+
+
+def _bound(
+    search: Search, guarantees: Sequence[Guarantee], p_su: Array, deadline: float, *, hidden: bool
+) -> Array:
+    """Lower the bound of the search to the ceiling, and give columns that lead towards the best."""
+    weights = search.private.weights
+    cells = np.eye(weights.size).reshape(-1, *weights.shape)
+    found = ceiling.known_optimum(guarantees[0], p_su, deadline)
+    if found is not None:
+        go_on_unless(found.is_interrupted)
+        search.bound = min(search.bound, found.bound)
+    for guarantee in guarantees[1:]:
+        search.bound = min(search.bound, ceiling.bound(guarantee, p_su, deadline))
+    return cells if hidden or found is None else np.moveaxis(found.Q, 2, 0)

@@ -1,0 +1,225 @@
+"""Large tables: column generation on a relaxed master, and a proof over all τ.
+
+Three phases are repeated while they close the gap and time is left:
+
+1. `relaxed_rounds`: duals from the relaxed master, in which every block chooses its vertices
+   independently, and vertices from pricing at the τ's of a grid. Coupling gives whole columns.
+2. Whole columns for the duals of the master of whole columns itself.
+3. `tau_bisection`: the bound, which so far holds for the τ's of the grid, is proved for all τ. A τ
+   at which this shows a column with a positive reduced cost joins the grid.
+
+Any duals α give a bound Σ α + δ, where no column has a reduced cost above δ at α. The duals of the
+best bound so far are the stability centre of `dual_smoothing`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.designing.column_generation.master import Master, simple_columns
+from rldp.designing.column_generation.progress import Progress, untold
+from rldp.designing.polyopt.column_search import columns_of_interval, columns_of_pricing
+from rldp.designing.polyopt.dual_smoothing import DualSmoothing
+from rldp.designing.polyopt.relaxed_rounds import RelaxedRounds
+from rldp.designing.polyopt.s_block import Block, possible_cells
+from rldp.designing.polyopt.settings import SETTINGS
+from rldp.designing.polyopt.tau_bisection import TauBisection
+from rldp.designing.polyopt.tau_grid import TauGrid
+from rldp.designing.polyopt.tau_interval import Pricing
+from rldp.designing.polyopt.zero_cells import ZeroCells
+from rldp.designing.solvers.linear import Optimum
+
+Found = list[tuple[float, Array]]  # τ's and their columns
+
+
+class LargeTableSearch:
+    """The search on large tables."""
+
+    def __init__(
+        self, p_su: Array, blocks: Sequence[Block], factor: float, *, distinct: bool
+    ) -> None:
+        """Take P̂, the blocks, e^ε, and whether only pairs s1 ≠ s2 are compared."""
+        self._p_su = p_su
+        self._grid = TauGrid(blocks, factor, distinct=distinct)
+        self._zero_cells = ZeroCells(blocks)
+        self._smoothing = DualSmoothing(p_su)  # its bound holds for the τ's of the grid
+        self._certified = np.inf  # the bound for all τ
+
+    def run(
+        self, master: Master, deadline: float, progress: Progress
+    ) -> tuple[Optimum, float, bool]:
+        """Fill the master with good columns; its optimum, the bound, and whether Ctrl-C ended it.
+
+        Progress is told the utility of the incumbent and the bound for the τ's of the grid.
+        """
+        try:
+            self._search(master, deadline, progress)
+        except KeyboardInterrupt:
+            return master.incumbent, self._certified, True
+        return master.solved(), self._certified, False
+
+    def _search(self, master: Master, deadline: float, progress: Progress) -> None:
+        self._start(_after_share(SETTINGS.large.start_share, deadline))
+        self._repeat_phases(master, deadline, progress)
+
+    def _start(self, deadline: float) -> None:
+        """Start from the duals of the same programme for P̂ alone, which is solved quickly.
+
+        What is private for all of F is private for P̂: no column has a larger reduced cost here.
+        """
+        blocks, factor, distinct = self._grid.blocks, self._grid.factor, self._grid.distinct
+        if not any(block.c > 0 and block.p.any() for block in blocks):
+            return
+        known = [
+            Block(block.p / block.p.sum(), block.p) if block.p.any() else block for block in blocks
+        ]
+        master = Master(self._p_su, possible_cells(known))
+        master.add(simple_columns(self._p_su.shape, factor, distinct=distinct))
+        search = LargeTableSearch(self._p_su, known, factor, distinct=distinct)
+        search._search(master, deadline, untold)  # Ctrl-C ends all of it
+        self._certified = search._certified
+        self._smoothing.start_from(search._smoothing)
+
+    def _repeat_phases(self, master: Master, deadline: float, progress: Progress) -> None:
+        """Repeat all phases until the gap is closed, time is over, or it hardly shrinks."""
+        settings = SETTINGS.large
+        rounds = RelaxedRounds(self._p_su, self._grid, self._smoothing, self._zero_cells, master)
+        value, proof_time, is_going = master.solved().value, 0.0, True
+        while is_going:
+            before, last = self._certified - value, _after_share(settings.repeat_share, deadline)
+            until = _after_share(settings.relaxed_share, deadline)
+            until = min(until, deadline - settings.proof_reserve * proof_time)
+            until = max(until, _after_share(settings.least_relaxed_share, deadline))
+            rounds.run(self._certified, until, progress)
+            known = [
+                Pricing(np.zeros(0), T, [], [])
+                for T in rounds.used_vertices.values()
+                if all(map(len, T))
+            ]
+            until = _after_share(settings.improve_share, deadline)
+            value = self._improve(master, known, until, progress)
+            start = time.monotonic()
+            found = self._prove(value, last, deadline)
+            proof_time = time.monotonic() - start
+            progress(value, self._certified)
+            for tau, columns in found:
+                self._grid.add(tau)
+                self._add(master, columns)
+                rounds.relaxed.add_columns(columns)
+            gap = self._certified - value
+            is_going = bool(found) or gap < (1 - settings.slowest) * before
+            is_going &= gap > settings.closed_gap * value and time.monotonic() < last
+
+    def _add(self, master: Master, columns: Array) -> None:
+        master.add(self._zero_cells.copied(columns))
+
+    def _improve(
+        self, master: Master, known: Sequence[Pricing], deadline: float, progress: Progress
+    ) -> float:
+        """Add whole columns for the duals of the master itself; its value then."""
+        smoothing, settings = self._smoothing, SETTINGS.large
+        optimum, n_slow = master.solved(), 0
+        while n_slow < settings.slow_rounds:
+            gap = smoothing.bound - optimum.value
+            if gap <= settings.closed_gap * optimum.value or time.monotonic() > deadline:
+                break
+            optimum = self._add_of_known_vertices(master, optimum, known, deadline)
+            duals = self._zero_cells.merged(master.duals(optimum))
+            new = self._priced_columns(duals, optimum.value)
+            if len(new):
+                self._add(master, new)
+                optimum = master.solved()
+            elif gap == smoothing.bound - optimum.value:
+                if smoothing.step == 1:
+                    break
+                smoothing.step = min(1.0, 2 * smoothing.step)
+            is_slow = smoothing.bound - optimum.value > (1 - settings.slow) * gap
+            n_slow = n_slow + 1 if is_slow else 0
+            progress(optimum.value, smoothing.bound)
+        return optimum.value
+
+    def _add_of_known_vertices(
+        self, master: Master, optimum: Optimum, known: Sequence[Pricing], deadline: float
+    ) -> Optimum:
+        """Add the best products of vertices that are known already, in rounds."""
+        settings = SETTINGS.large
+        target = settings.known_vertex_target * settings.closed_gap * optimum.value
+        target = max(settings.least_reduced_cost, target)
+        for _ in range(settings.known_vertex_rounds):
+            duals = self._zero_cells.merged(master.duals(optimum))
+            new = [columns_of_pricing(one, duals, self._p_su, target, many=True) for one in known]
+            if not any(map(len, new)) or time.monotonic() > deadline:
+                break
+            for columns in new:
+                self._add(master, columns)
+            before, optimum = optimum.value, master.solved()
+            if optimum.value - before < settings.slow * (self._smoothing.bound - before):
+                break
+        return optimum
+
+    def _priced_columns(self, duals: Array, value: float) -> Array:
+        """Columns of the first τ that has any above a target, or none and a better bound."""
+        smoothing, settings = self._smoothing, SETTINGS.large
+        gap = smoothing.bound - value
+        target = max(
+            settings.pricing_target * smoothing.step * gap,
+            settings.pricing_target * settings.closed_gap * value,
+        )
+        duals, worst = smoothing.towards(duals), target
+        for point in self._grid.points:
+            pricing = point.price(duals)
+            columns = columns_of_pricing(pricing, duals, self._p_su, target)
+            if len(columns):
+                return columns
+            for star in np.flatnonzero(pricing.bounds > target):
+                found = columns_of_interval(point, duals, int(star), target)
+                if found is not None and len(found.columns):
+                    return found.columns
+                bound = found.bound if found else np.inf
+                worst = max(worst, min(float(pricing.bounds[star]), bound))
+        smoothing.update(duals, worst)
+        return np.zeros((0, *duals.shape))
+
+    def _prove(self, value: float, last: float, deadline: float) -> Found:
+        """Make the bound hold for every τ, or find τ's with columns of positive reduced cost.
+
+        After `last`, or if no time is left for another proof, such columns are not sought.
+        """
+        settings, start = SETTINGS.large, time.monotonic()
+        grid, duals, bound = self._grid, self._smoothing.duals, self._smoothing.bound
+        if not grid.has_changes or not np.isfinite(bound):
+            self._certified = min(self._certified, bound)
+            return []
+        target = max(settings.closed_gap * value, settings.proof_gap * (bound - value))
+        bisection = TauBisection(grid.interval, duals, target, deadline)
+        for low, high in grid.between:
+            bisection.add(low, high)
+        found: Found = []
+        while (now := time.monotonic()) < deadline:
+            is_last = now >= last or deadline - now < settings.proof_reserve * (now - start)
+            if is_last:
+                bisection.target = settings.closed_gap * value  # nothing else is left to do
+            is_found = len(found) >= settings.taus_per_proof and not is_last
+            if bisection.bound <= bisection.target or is_found:
+                break
+            low, middle, high = bisection.bisect()
+            grid.add_breakpoint(middle)
+            if high < low * (1 + settings.least_interval):
+                break
+            if not is_last:
+                pricing = grid.interval(middle, middle).price(duals)
+                columns = columns_of_pricing(pricing, duals, self._p_su, target)
+                if len(columns):
+                    found.append((middle, columns))
+        self._certified = min(self._certified, bound + max(0.0, bisection.bound))
+        return found
+
+
+def _after_share(share: float, deadline: float) -> float:
+    """When this share of the remaining time is over."""
+    now = time.monotonic()
+    return now + share * (deadline - now)

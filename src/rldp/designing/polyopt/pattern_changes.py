@@ -1,0 +1,191 @@
+"""Bounds over one block between two τ's, from its bounds at both.
+
+Let every column be divided by its τ: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. While a
+vertex keeps its pattern, T is linear in 1/τ, and P̂ T log T - a·T is convex: it lies below the chord
+of its ends. Each end is a vertex at the lower τ, a vertex at the upper τ, or a subset at its change
+of pattern in between. So no vertex exceeds the chord of the bounds at both τ's by more than the
+subsets that change in between do: the excess.
+
+A part of a block may be far below the others at one τ only. Raising its own chord by the excess
+would give a bad bound, so the part gets a parallel to the chord of the whole block instead.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from rldp._types import Array, Flags
+from rldp.designing.polyopt.knapsack import Knapsack
+from rldp.designing.polyopt.knapsack_leaves import change_knapsack
+from rldp.designing.polyopt.s_block import Block, subset_sums
+from rldp.designing.polyopt.settings import SETTINGS
+
+
+class Endpoints(NamedTuple):
+    """Two τ's, and the bounds of the parts of one block at each, (2, parts, multipliers)."""
+
+    low: float
+    high: float
+    bounds: Array
+
+    def position(self, tau: Array) -> Array:
+        """The position of 1/τ between the lower τ (0) and the upper one (1)."""
+        return (1 - self.low / tau) / (1 - self.low / self.high)
+
+
+class PatternChanges(ABC):
+    """The subsets of one block at their change of pattern: T is a level on H, and 0 elsewhere."""
+
+    @abstractmethod
+    def upper_lines(
+        self, duals: Array, multipliers: Array, is_near: Flags, ends: Endpoints
+    ) -> Array:
+        """Both ends of a line above every part between two τ's, columns divided by τ.
+
+        The shape is (2, parts, multipliers), with -∞ for parts that are empty. At multipliers that
+        are near the best one it should be tight.
+        """
+
+
+def pattern_changes(block: Block, factor: float, *, is_star: bool) -> PatternChanges:
+    """The changes in the form that fits the block."""
+    if block.c == 0 or not block.m.any():
+        return _NoChanges()
+    is_listed = block.n_u <= SETTINGS.boxes.most_listed_u
+    return (_ListedChanges if is_listed else _BoundedChanges)(block, factor, is_star=is_star)
+
+
+class _NoChanges(PatternChanges):
+    """A block whose vertices never change their pattern."""
+
+    def upper_lines(
+        self, duals: Array, multipliers: Array, is_near: Flags, ends: Endpoints
+    ) -> Array:
+        return ends.bounds
+
+
+class _ListedChanges(PatternChanges):
+    """All subsets, in the order of τ."""
+
+    def __init__(self, block: Block, factor: float, *, is_star: bool) -> None:
+        tau, H = block.pattern_changes(factor, is_star=is_star)
+        order = np.argsort(tau)
+        self._tau, self._H = tau[order], H[order]
+        m_H = block.m_of_subsets[self._H]
+        self._level = factor / (block.c + m_H) if is_star else 1 / m_H
+        inside = subset_sums(block.p)[self._H]
+        self._mass, self._gain = inside * self._level, inside * xlogy(self._level, self._level)
+
+    def upper_lines(
+        self, duals: Array, multipliers: Array, is_near: Flags, ends: Endpoints
+    ) -> Array:
+        first, last = np.searchsorted(self._tau, [ends.low, ends.high])
+        if first == last:
+            return ends.bounds
+        which = slice(first, last)
+        net_gain = self._gain[which] - subset_sums(duals)[self._H[which]] * self._level[which]
+        position = ends.position(self._tau[which])
+        excess = [
+            (net_gain - x * self._mass[which] - low - (high - low) * position).max()
+            for x, low, high in zip(multipliers, *ends.bounds[:, 0], strict=True)
+        ]
+        return ends.bounds + np.maximum(excess, 0.0)
+
+
+class _BoundedChanges(PatternChanges):
+    """Too many subsets: 1/τ is linear in the level, so a knapsack bounds them as in a box."""
+
+    def __init__(self, block: Block, factor: float, *, is_star: bool) -> None:
+        self._block, self._factor, self._is_star = block, factor, is_star
+        self._knapsacks: dict[tuple[float, float], Knapsack] = {}
+
+    def upper_lines(
+        self, duals: Array, multipliers: Array, is_near: Flags, ends: Endpoints
+    ) -> Array:
+        chords = _Chords.from_bounds(ends.bounds)
+        knapsack = self._knapsack(ends.low, ends.high)
+        excess = parallel = np.full_like(chords.offset, -np.inf)
+        is_own = np.ones_like(chords.offset, bool)
+        for _ in range(SETTINGS.changes.rounds):
+            if not knapsack.leaves:
+                break
+            position = ends.position(self._tau(knapsack.m_range))
+            part, n_parts = knapsack.part, len(chords.offset)
+            values = knapsack.end_bounds(duals, multipliers)
+            over = values.minus(_between(chords.own[:, part], position))
+            over_top = values.minus(_between(chords.top.repeat(part.size, axis=1), position))
+            excess = over.by_part(n_parts)
+            parallel = np.maximum(over_top.by_part(n_parts) - chords.offset, 0.0)
+            is_own = 2 * excess <= chords.distance + 2 * parallel
+            worst = np.where(is_own[part].T, over.value, over_top.value - chords.offset[part].T)
+            worst = np.where(is_near[:, None], worst, -np.inf)
+            closed = SETTINGS.changes.closed
+            if len(knapsack.leaves) > SETTINGS.knapsack.most_leaves or worst.max() <= closed:
+                break
+            knapsack.branch_on_worst(over, np.arange(part.size), worst, closed)
+        lines = np.where(
+            is_own,
+            chords.own + np.maximum(excess, 0.0),
+            chords.top + chords.offset + parallel,
+        )
+        return np.where(chords.is_empty & np.isneginf(excess), -np.inf, lines)
+
+    def _knapsack(self, low: float, high: float) -> Knapsack:
+        known = self._knapsacks
+        if (low, high) not in known:
+            # m(H) of subsets that change at both τ's; H = U has the largest
+            ends = [self._m_of_change(tau) for tau in (low, high)]
+            most = min(max(ends), 1 - self._block.c)
+
+            def distance(other: tuple[float, float]) -> float:
+                return abs(other[0] - low) + abs(other[1] - high)
+
+            nearest = known[min(known, key=distance)] if known else None
+            known[low, high] = change_knapsack(self._block, min(ends), most, self._level, nearest)
+        return known[low, high]
+
+    def _tau(self, m_H: Array) -> Array:
+        """Where subsets of this m(H) change: 1/τ = e^ε - c level, or (1 + c level) / e^ε."""
+        c, level = self._block.c, self._level(m_H)
+        return 1 / (self._factor - c * level) if self._is_star else self._factor / (1 + c * level)
+
+    def _level(self, m_H: Array) -> Array:
+        """T on a subset of this m(H) where it changes."""
+        return self._factor / (self._block.c + m_H) if self._is_star else 1 / m_H
+
+    def _m_of_change(self, tau: float) -> float:
+        """m(H) of the subsets that change at this τ."""
+        c, factor = self._block.c, self._factor
+        with np.errstate(divide="ignore"):
+            ratio = factor * tau - 1 if self._is_star else max(factor / tau - 1, 0.0)
+            return float(c / np.float64(ratio))
+
+
+class _Chords(NamedTuple):
+    """The chord of every part, and that of the whole block, (2, parts, multipliers)."""
+
+    own: Array
+    top: Array  # (2, 1, multipliers)
+    offset: Array  # by which the parallel through a part lies from the top chord, ≤ 0
+    distance: Array  # by which that parallel is higher than the own chord, at both ends together
+    is_empty: Flags  # the part has no vertex at either τ
+
+    @classmethod
+    def from_bounds(cls, bounds: Array) -> _Chords:
+        top = bounds.max(axis=1, keepdims=True)
+        is_empty = np.isneginf(bounds)
+        # a part that is empty at one τ has no vertex there that could lie above the chord
+        own = np.where(is_empty, top, bounds)
+        offset = (own - top).max(axis=0)
+        distance = (top - own).sum(axis=0) + 2 * offset
+        return cls(own, top, offset, distance, np.asarray(is_empty.all(axis=0)))
+
+
+def _between(ends: Array, position: Array) -> Array:
+    """Lines (2, leaves, multipliers) at both ends of leaves: (multipliers, leaves, 2)."""
+    low, high = ends.swapaxes(1, 2)[..., None]
+    return np.asarray(low + (high - low) * position)

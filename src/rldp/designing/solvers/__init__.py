@@ -1,0 +1,23 @@
+"""Numerical solvers that know nothing of privacy: they take arrays and give arrays.
+
+    linear ─────── interrupts     linear programmes that grow (HiGHS); Ctrl-C ends a long run
+    conic                         conic programmes, one feasible set and many objectives (Clarabel)
+    product_table ─ best_product  the best choice of one entry from each of several lists
+    grid_search                   global maximisation in one or two variables
+
+Who calls them: `column_generation.master` and `polyopt.relaxed_master` solve their restricted
+masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with
+`best_product`, or with `product_table` where all products can be tabulated; `optimal` takes its
+cutting planes from `linear` and its columns from `conic`; `families` chooses parameters with
+`grid_search`.
+
+Glossary.
+
+- programme: an optimisation problem, as in linear programme.
+- dual: the multiplier of a row of a linear programme, here the price of one unit of the row.
+- gain: the coefficient of a variable in an objective that is maximised.
+- choice, list, product: a product takes one choice from every list.
+- branch: a set of products, given by a range of every list.
+- bound: a number that no feasible point exceeds. Bounds are proofs in real numbers that run in
+  doubles, without outward rounding.
+"""

@@ -1,0 +1,137 @@
+"""Estimates as tidy tables, for frames and files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from rldp.errors import MissingExtraError, ParameterError
+from rldp.estimation.interval_estimates import Figures
+from rldp.io.atomic_files import whole_file
+from rldp.release.writers import write_rows
+from rldp.tables.file_formats import file_format, is_compressed
+from rldp.tables.schema import Schema
+
+_TOTAL = "(all)"
+_SDMX = {
+    "estimate": "OBS_VALUE",
+    "std_error": "STD_ERROR",
+    "low": "CONF_LOW",
+    "high": "CONF_HIGH",
+}
+
+
+class Estimated(Protocol):
+    """What is exported of an estimate."""
+
+    @property
+    def schema(self) -> Schema:
+        """The alphabets of S and U."""
+
+    @property
+    def level(self) -> float:
+        """Of confidence."""
+
+    @property
+    def cells(self) -> Figures:
+        """Figures of all cells, shape (n_s, n_u)."""
+
+    @property
+    def s(self) -> Figures:
+        """Figures of P(S=s)."""
+
+    @property
+    def u(self) -> Figures:
+        """Figures of P(U=u)."""
+
+
+def tidy(e: Estimated, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
+    """One row for each cell, then for each value of S and of U.
+
+    Columns: those of the schema with their labels, "(all)" if a marginal sums over them; then
+    estimate, std_error, low, high, identified. With `sdmx` the dimensions are in capitals, totals
+    are "_T", and measures are OBS_VALUE, STD_ERROR, CONF_LOW, CONF_HIGH with OBS_STATUS "E" for an
+    estimate and "M" where there is none.
+
+    Args:
+        e: the estimate.
+        kind: "pyarrow", "pandas" or "polars".
+        sdmx: whether to name columns as SDMX does.
+    """
+    rows = arrow_table(e, sdmx=sdmx)
+    match kind:
+        case "pyarrow":
+            return rows
+        case "pandas":
+            try:
+                return rows.to_pandas()
+            except ImportError:
+                raise MissingExtraError("This needs pandas: pip install 'rldp[pandas]'.") from None
+        case "polars":
+            try:
+                import polars as pl
+            except ImportError:
+                raise MissingExtraError("This needs polars: pip install 'rldp[polars]'.") from None
+            return pl.from_arrow(rows)
+        case _:
+            raise ParameterError(
+                f"Expected kind pyarrow, pandas or polars, got {kind!r}.", argument="kind"
+            )
+
+
+def arrow_table(e: Estimated, *, sdmx: bool) -> Any:
+    """The same as an Arrow table."""
+    schema, total = e.schema, "_T" if sdmx else _TOTAL
+    s = [schema.s_levels(code) for code in range(schema.n_s)]
+    u = [schema.u_levels(code) for code in range(schema.n_u)]
+    no_s, no_u = (total,) * len(schema.sensitive), (total,) * len(schema.useful)
+    labels = [a + b for a in s for b in u]
+    figures = [e.cells]
+    if schema.useful:
+        labels += [a + no_u for a in s] + [no_s + b for b in u]
+        figures += [e.s, e.u]
+    names = [column.name for column in schema.sensitive + schema.useful]
+    columns: dict[str, Any] = {
+        _dimension(name) if sdmx else name: [row[place] for row in labels]
+        for place, name in enumerate(names)
+    }
+    for field, title in _SDMX.items():
+        values = np.concatenate([np.ravel(getattr(part, field)) for part in figures])
+        columns[title if sdmx else field] = pa.array(values, mask=np.isnan(values))
+    known = np.concatenate([np.ravel(part.identified) for part in figures])
+    if sdmx:
+        columns["OBS_STATUS"] = np.where(known, "E", "M").tolist()
+        columns["CONF_LEVEL"] = np.full(len(known), e.level)
+    else:
+        columns["identified"] = known
+    return pa.table(columns)
+
+
+def save(e: Estimated, path: str | os.PathLike[str], *, sdmx: bool = False) -> None:
+    """Write the tidy table as CSV, TSV, Parquet or Arrow, by the name of the file."""
+    target = Path(path)
+    form = file_format(target)
+    with whole_file(target) as file:
+        write_rows(arrow_table(e, sdmx=sdmx), form, file, compressed=is_compressed(target))
+
+
+def figure_records(names: list[str], figures: Figures) -> list[dict[str, Any]]:
+    """Figures as plain values, None where there is no number."""
+    rows = zip(
+        names,
+        *(np.ravel(getattr(figures, field)).tolist() for field in (*_SDMX, "identified")),
+        strict=True,
+    )
+    keys = ("name", *_SDMX, "identified")
+    return [
+        {key: None if value != value else value for key, value in zip(keys, row, strict=True)}
+        for row in rows
+    ]
+
+
+def _dimension(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name.upper())

@@ -1,0 +1,60 @@
+"""Estimates with standard errors and intervals, and the quantiles behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from rldp._types import Array, Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Estimates of some quantities, arrays of one shape.
+
+    A quantity that is not identified has no estimate and no standard error (NaN): `low` and `high`
+    then bound its possible values.
+    """
+
+    estimate: Array
+    std_error: Array
+    low: Array
+    high: Array
+    identified: Flags
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Make everything read-only."""
+        for field in _FIELDS:
+            array = np.array(getattr(self, field))
+            array.setflags(write=False)
+            object.__setattr__(self, field, array)
+
+    def reshaped(self, shape: tuple[int, ...], name: str = "") -> Figures:
+        """The same figures in another shape, under a name."""
+        arrays = {field: getattr(self, field).reshape(shape) for field in _FIELDS}
+        return Figures(**arrays, name=name)
+
+    def __repr__(self) -> str:
+        """The figures as text, under their name."""
+        title = f"{self.name}: " if self.name else ""
+        rows = (f"{field}={getattr(self, field)}" for field in _FIELDS)
+        return f"<{title}{', '.join(rows)}>"
+
+
+_FIELDS = ("estimate", "std_error", "low", "high", "identified")
+
+
+def normal_quantile(level: float, family: int = 1) -> float:
+    """z with |N| ≤ z at this level, for `family` normal variables at once if there are several.
+
+    Several at once by Šidák's inequality, which holds however they are correlated.
+
+    >>> round(normal_quantile(0.95), 4), round(normal_quantile(0.95, 10), 4)
+    (1.96, 2.7996)
+    """
+    outside = -math.expm1(math.log(level) / family)
+    return float(-ndtri(outside / 2))

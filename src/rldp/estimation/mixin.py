@@ -1,0 +1,246 @@
+"""From a protocol and its reports to an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rldp._types import Array, RecordProgress
+from rldp.channel import Channel
+from rldp.errors import DataError, ParameterError, Remedy
+from rldp.estimation.options import EstimateOptions, Method
+from rldp.tables.schema import Schema
+from rldp.tables.table import Table
+
+if TYPE_CHECKING:
+    from rldp.estimation.inversion import Inverse, Inverted
+    from rldp.estimation.moments import Moments
+    from rldp.estimation.report_counts import ReportCounts
+    from rldp.estimation.result import Estimate, Fit
+    from rldp.release.report_labels import ReportLabels
+
+FEWEST_REPORTS = 30  # with fewer, asymptotic intervals are given only if asked for
+
+
+class _Reported(Protocol):
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def channel(self) -> Channel: ...
+    @property
+    def fingerprint(self) -> str | None: ...
+    @property
+    def report_labels(self) -> ReportLabels: ...
+
+
+class Estimating:
+    """`p.estimate`, which every protocol has."""
+
+    def estimate(
+        self: _Reported,
+        reports: Any = None,
+        *,
+        counts: Any = None,
+        method: Method = "inversion",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        weights: Any = None,
+        strata: Any = None,
+        population: int | Mapping[str, int] | None = None,
+        prior_records: float | None = None,
+        column: str = "y",
+        allow_few: bool = False,
+        encoding: str | None = None,
+        progress: RecordProgress | None = None,
+    ) -> Estimate:
+        """Estimate the joint table of (S, U) from reports, with standard errors and intervals.
+
+        Args:
+            reports: what `p.release` gives: codes, or a frame, texts or dicts with labels; or the
+                path of a CSV, Parquet or Arrow file of any size, "-" for CSV from the standard
+                input. Reports with the fingerprint of another protocol are refused.
+            counts: instead of reports, how often each output occurred, shape (n_y,); for unary
+                protocols each symbol of each block, shape (blocks, symbols) with silence first.
+            method: "inversion" is unbiased, and its intervals are valid; "likelihood" is the most
+                likely distribution, with likelihood-ratio intervals; "bayes" combines the reports
+                with the design sample as prior.
+            level: of confidence.
+            simultaneous: whether the level holds for all cells, or all values of a marginal, at
+                once.
+            weights: survey weights, numbers of any kind; a column's name for frames and files.
+            strata: the stratum of each report, or its column; needs `population`.
+            population: size of the finite population that the reports were sampled from without
+                replacement; with strata {label: size}.
+            prior_records: with "bayes", the weight of the design sample, as a number of records;
+                by default the number of its records.
+            column: name of the column with the reports.
+            allow_few: give estimates for fewer than 30 reports too.
+            encoding: of a text file as in `rldp.read_table`; None recognises it.
+            progress: called after each batch of a file with the number of reports and the share.
+
+        Formal guarantees: estimates by inversion are unbiased for every distribution, sum to 1,
+        and `covariance` is their covariance, with that of the reports estimated.
+        """
+        options = EstimateOptions(
+            method=method,
+            level=level,
+            simultaneous=simultaneous,
+            weights=weights,
+            strata=strata,
+            population=population,
+            prior_records=prior_records,
+            column=column,
+            allow_few=allow_few,
+            encoding=encoding,
+            progress=progress,
+        )
+        return _estimate(self, reports, counts, options)
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """A channel without a protocol: its reports have no fingerprint."""
+
+    channel: Channel
+    table: Table
+    fingerprint: str | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.table.schema
+
+    @property
+    def report_labels(self) -> ReportLabels:
+        from rldp.release.report_labels import ReportLabels
+
+        return ReportLabels(self.schema, self.channel)
+
+
+def estimate(
+    channel: Channel, table: Table, reports: Any = None, *, counts: Any = None, **options: Any
+) -> Estimate:
+    """Estimate the table from reports of any channel, such as an audited matrix.
+
+    Args:
+        channel: from `rldp.read_matrix`, or `p.channel`.
+        table: a table with the schema of the reports; its frequencies set the weights.
+        reports: as in `p.estimate`; labels of a dense channel are "y0", "y1", ...
+        counts: as in `p.estimate`.
+        options: all others of `p.estimate`.
+
+    >>> from rldp.channel import DenseChannel
+    >>> pram = DenseChannel([[[0.8, 0.2]], [[0.2, 0.8]]])
+    >>> e = estimate(pram, Table([[1], [1]]), counts=[500, 500])
+    >>> e.s.estimate.round(9).tolist()
+    [0.5, 0.5]
+    """
+    if channel.shape != (table.n_s, table.n_u):
+        raise DataError(
+            f"Expected a channel for a table of {(table.n_s, table.n_u)}, got {channel.shape}."
+        )
+    return _estimate(_Matrix(channel, table), reports, counts, EstimateOptions(**options))
+
+
+def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions) -> Estimate:
+    from rldp.estimation.inversion import Inverse, inverted
+    from rldp.estimation.moments import moments
+    from rldp.estimation.result import Estimate
+    from rldp.estimation.strata import combined
+
+    table = getattr(p, "table", None)
+    features = moments(p.channel)
+    inverse = Inverse.at(features, design_point(p.channel, table))
+    parts, is_checked = _counted(p, features, reports, counts, options)
+    for label, part in parts.items():
+        _check_number(part, label, allow_few=options.allow_few)
+    if options.population is not None:
+        total, first = combined(inverse, parts, options.population)
+    else:
+        total = parts[""]
+        first = inverted(inverse, total)
+    fit = _fit(inverse, total, first, table, options)
+    return Estimate(
+        p.schema,
+        options.method,
+        options.level,
+        options.simultaneous,
+        total,
+        fit,
+        first,
+        is_checked,
+    )
+
+
+def design_point(channel: Channel, table: Table | None) -> Array:
+    """Where weights are best: the frequencies of the design sample plus one record per cell."""
+    import numpy as np
+
+    n_s, n_u = channel.shape
+    if table is None:
+        return np.full(n_s * n_u, 1 / (n_s * n_u))
+    counts = table.counts.ravel() + 1.0
+    return np.asarray(counts / counts.sum())
+
+
+def _counted(
+    p: _Reported, features: Moments, reports: Any, counts: Any, options: EstimateOptions
+) -> tuple[dict[str, ReportCounts], bool]:
+    """Counts by stratum, and whether all reports had the fingerprint of this protocol."""
+    from rldp.estimation.read_reports import ReportReader
+    from rldp.estimation.report_counts import counts_from
+
+    if (reports is None) == (counts is None):
+        raise ParameterError(
+            "Expected either reports or counts, got both or none of them.", argument="reports"
+        )
+    if counts is None:
+        reader = ReportReader(features, p.report_labels, p.fingerprint, options)
+        return reader.counted(reports), reader.is_checked
+    for name in ("weights", "strata"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"Expected {name} with reports only, got counts.", argument=name)
+    return {"": counts_from(features, counts)}, False
+
+
+def _check_number(counts: ReportCounts, stratum: str, *, allow_few: bool) -> None:
+    if counts.n < 1 or not counts.weight > 0:
+        raise DataError(
+            f"Expected at least one report with a positive weight, got {counts.n} reports."
+        )
+    if counts.n < FEWEST_REPORTS and not allow_few:
+        where = f" in stratum {stratum!r}" if stratum else ""
+        raise DataError(
+            f"Expected at least {FEWEST_REPORTS} reports, got {counts.n}{where}: too few for "
+            f"intervals that can be trusted.",
+            label=stratum or None,
+            remedies=[Remedy("allow_few", True, "to get them anyway")],
+        )
+
+
+def _fit(
+    inverse: Inverse,
+    counts: ReportCounts,
+    first: Inverted,
+    table: Table | None,
+    options: EstimateOptions,
+) -> Fit:
+    match options.method:
+        case "inversion":
+            return first
+        case "likelihood":
+            from rldp.estimation.likelihood_fit import maximum
+
+            return maximum(inverse, counts, first)
+        case "bayes":
+            from rldp.estimation.prior_fit import leaned
+
+            if table is None:
+                raise ParameterError(
+                    "Expected a protocol with its design sample for the method 'bayes', got a "
+                    "public one.",
+                    argument="method",
+                )
+            prior = options.prior_records
+            records = float(table.n if prior is None else prior)
+            return leaned(inverse, counts, records + len(inverse.p0))

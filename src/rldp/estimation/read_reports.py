@@ -1,0 +1,239 @@
+"""Reports of every kind to counts: arrays, frames, texts, dicts, and files of any size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from rldp.checks import checked_tuple
+from rldp.errors import DataError, ParameterError
+from rldp.estimation.moments import Moments
+from rldp.estimation.options import EstimateOptions
+from rldp.estimation.report_counts import Counting, ReportCounts, checked_weights
+from rldp.estimation.report_origin import ReportOrigin, arrow_note, frame_note
+from rldp.release.frames import is_frame
+from rldp.release.keeping import FINGERPRINT_COLUMN
+from rldp.release.report_labels import ReportLabels
+from rldp.tables.frame_columns import column_names, narwhal, unknown_column
+from rldp.tables.record_files import open_records
+from rldp.tables.schema import label_text
+from rldp.tables.sources import Source
+
+_DECIMAL_COMMA = r"^([+-]?\d*),(\d+)$"
+
+
+class ReportReader:
+    """Reads reports, and counts them for each stratum.
+
+    Args:
+        features: of the channel.
+        labels: of its reports.
+        fingerprint: of the protocol, compared with that of the reports; None if unknown.
+        options: which columns have reports, weights and strata, and how a file is read.
+    """
+
+    def __init__(
+        self,
+        features: Moments,
+        labels: ReportLabels,
+        fingerprint: str | None,
+        options: EstimateOptions,
+    ) -> None:
+        """Start with no reports."""
+        self._features, self._labels, self._options = features, labels, options
+        self._column, self._weights, self._strata = options.column, options.weights, options.strata
+        self._origin = ReportOrigin(fingerprint)
+        self._countings: dict[str, Counting] = {}
+        self._n = 0
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether all reports had the fingerprint of this protocol."""
+        return self._origin.is_checked
+
+    def counted(self, reports: Any) -> dict[str, ReportCounts]:
+        """Counts of all reports by stratum, "" where there are no strata."""
+        if isinstance(reports, str | os.PathLike):
+            self._add_file(Path(reports))
+        elif isinstance(reports, np.ndarray) and reports.dtype.kind in "iu":
+            self._add_alone(reports)
+        elif isinstance(reports, np.ndarray):
+            texts = checked_tuple(reports.tolist(), "an array of reports", argument="reports")
+            self._add_alone(self._codes(list(texts)))
+        elif isinstance(reports, pa.Array | pa.ChunkedArray):
+            self._add_alone(self._codes(reports))
+        elif is_frame(reports):
+            self._add_frame(reports)
+        else:
+            self._add_sequence(reports)
+        if not self._n:
+            raise DataError("Expected at least one report, got none.", argument="reports")
+        return {label: counting.result() for label, counting in self._countings.items()}
+
+    def _add_sequence(self, reports: Iterable[Any]) -> None:
+        try:
+            rows = list(reports)
+        except TypeError:
+            raise DataError(
+                f"Expected reports as a file, frame, array, texts or dicts, "
+                f"got {type(reports).__name__}.",
+                argument="reports",
+            ) from None
+        if rows and isinstance(rows[0], Mapping):
+            self._add_dicts(rows)
+        elif rows and not isinstance(rows[0], str):
+            self._add_alone(np.asarray(rows))
+        else:
+            self._add_alone(self._codes(rows))
+
+    def _add_dicts(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for row, record in enumerate(rows):
+            for name in self._needed:
+                if name not in record:
+                    raise unknown_column(name, list(rows[0])).within(f"In row {row}")
+        columns = {name: [record[name] for record in rows] for name in self._needed}
+        self._check_marks(record.get(FINGERPRINT_COLUMN) for record in rows)
+        self._add_frame(pa.table(columns))
+
+    def _add_frame(self, frame: Any) -> None:
+        self._origin.check_note(frame_note(frame, self._column))
+        available = column_names(frame)
+        for name in self._needed:
+            if name not in available:
+                raise unknown_column(name, available)
+        data = narwhal(frame).select(*self._read(available))
+        if isinstance(data, nw.LazyFrame):
+            data = data.collect()
+        if FINGERPRINT_COLUMN in data.columns:
+            self._check_marks(data[FINGERPRINT_COLUMN].unique().to_list())
+        weights, strata = (
+            data[choice].to_list() if isinstance(choice, str) else self._given(choice)
+            for choice in (self._weights, self._strata)
+        )
+        self._add(self._codes(data[self._column].to_arrow()), weights, strata)
+
+    def _add_file(self, path: Path) -> None:
+        for choice, name in ((self._weights, "weights"), (self._strata, "strata")):
+            if choice is not None and not isinstance(choice, str):
+                raise ParameterError(
+                    f"Expected {name} as the name of a column of {path}.", argument=name
+                )
+        with ExitStack() as stack:
+            source = open_records(
+                path, stack, dictionaries=[self._column], encoding=self._options.encoding
+            )
+            self._origin.check_note(arrow_note(source.schema))
+            for name in self._needed:
+                if name not in source.names:
+                    raise unknown_column(name, source.names).within(str(path))
+            for batch in source.batches(self._read(source.names)):
+                self._add_batch(batch, source)
+                if self._options.progress is not None:
+                    self._options.progress(self._n, source.share())
+            source.warn()
+
+    def _add_batch(self, batch: Any, source: Source) -> None:
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        place = source.place(self._n)
+        try:
+            if source.is_text:
+                trimmed = pa.compute.utf8_trim_whitespace
+                columns = {name: trimmed(x.cast(pa.string())) for name, x in columns.items()}
+            if source.has_decimal_commas and self._weights:
+                columns[self._weights] = _pointed(columns[self._weights], source)
+            if FINGERPRINT_COLUMN in columns:
+                self._check_marks(columns[FINGERPRINT_COLUMN].unique().to_pylist())
+            weights, strata = (
+                columns[choice].to_pylist() if isinstance(choice, str) else None
+                for choice in (self._weights, self._strata)
+            )
+            self._add(self._codes(columns[self._column]), weights, strata)
+        except DataError as error:
+            raise error.within(f"Counted from {place} on") from None
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        choices = (self._column, self._weights, self._strata)
+        return tuple(dict.fromkeys(choice for choice in choices if isinstance(choice, str)))
+
+    def _read(self, available: Sequence[str]) -> list[str]:
+        """Columns to read: those that are needed, and the fingerprints if the file has them."""
+        is_marked = available.count(FINGERPRINT_COLUMN) == 1
+        return list(dict.fromkeys((*self._needed, *[FINGERPRINT_COLUMN][:is_marked])))
+
+    def _check_marks(self, values: Iterable[Any]) -> None:
+        if self._column != FINGERPRINT_COLUMN:  # else it holds the reports
+            self._origin.check_marks(values)
+
+    def _codes(self, texts: Any) -> NDArray[Any]:
+        if isinstance(texts, pa.Array | pa.ChunkedArray) and pa.types.is_integer(texts.type):
+            return np.asarray(texts.to_numpy())
+        return self._labels.reports(texts)
+
+    def _add_alone(self, codes: NDArray[Any]) -> None:
+        """Count reports without columns; weights and strata are arrays beside them."""
+        self._add(codes, self._given(self._weights), self._given(self._strata))
+
+    def _add(self, codes: NDArray[Any], weights: Any, strata: Any) -> None:
+        self._n += len(codes)
+        if strata is None:
+            self._counting("").add(codes, weights)
+            return
+        texts = _stratum_labels(strata)
+        if len(texts) != len(codes):
+            raise DataError(
+                f"Expected {len(codes)} strata, one for each report, got {len(texts)}.",
+                argument="strata",
+            )
+        w = None if weights is None else checked_weights(weights, len(codes))
+        for label in np.unique(texts):
+            part = texts == label
+            self._counting(str(label)).add(codes[part], None if w is None else w[part])
+
+    def _counting(self, label: str) -> Counting:
+        if label not in self._countings:
+            keep_words = self._options.method == "likelihood"
+            self._countings[label] = Counting(self._features, keep_words=keep_words)
+        return self._countings[label]
+
+    @staticmethod
+    def _given(values: Any) -> Any:
+        """Values beside the reports; an error if it is the name of a column."""
+        if isinstance(values, str):
+            raise ParameterError(
+                f"Expected weights and strata as arrays beside an array of reports, got "
+                f"the name {values!r}; pass a frame or a file with that column.",
+                column=values,
+            )
+        return values
+
+
+def _stratum_labels(labels: Any) -> NDArray[Any]:
+    """The stratum of each report, as text."""
+    listed = checked_tuple(
+        labels, "one stratum for each report, or the name of a column", argument="strata"
+    )
+    texts = [label_text(label) for label in listed]
+    if "" in texts:
+        raise DataError(
+            f"Expected a stratum for every report, report {texts.index('')} has none.",
+            argument="strata",
+        )
+    return np.array(texts)
+
+
+def _pointed(weights: Any, source: Source) -> Any:
+    """Weights with decimal points instead of commas."""
+    found = pa.compute.replace_substring_regex(weights, _DECIMAL_COMMA, r"\1.\2")
+    if not found.equals(weights):
+        source.tell("decimal commas of the weights were read as points")
+    return found

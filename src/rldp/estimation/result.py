@@ -1,0 +1,290 @@
+"""The estimate of a table: cells, marginals, conditionals and any combination of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc, ndtr
+
+from rldp._types import Array, Flags, Integers
+from rldp.checks import checked_integer
+from rldp.errors import DataError
+from rldp.estimation.contrasts import chosen_cells, sums_over_s, sums_over_u
+from rldp.estimation.identifiability import bounds, full_table
+from rldp.estimation.interval_estimates import Figures, normal_quantile
+from rldp.estimation.inversion import Inverse, Inverted
+from rldp.estimation.report_counts import ReportCounts
+from rldp.estimation.rounding import controlled_rounding, nearest_distribution
+from rldp.tables.schema import Schema
+
+
+class Fit(Protocol):
+    """The result of a method: an estimate, its covariance, and intervals for combinations."""
+
+    @property
+    def p(self) -> Array:
+        """The estimate, shape (cells,)."""
+
+    @property
+    def covariance(self) -> Array:
+        """Its covariance, shape (cells, cells)."""
+
+    @property
+    def identified_by(self) -> Inverse | None:
+        """The map that says which quantities are identified, None if all have an estimate."""
+
+    def figures(self, C: Array, level: float, family: int = 1) -> Figures:
+        """Estimates of the rows of C, with intervals."""
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """Whether the reports are compatible with this protocol.
+
+    Args:
+        statistic: squared distance of the features from what any p explains, standardised.
+        degrees: its degrees of freedom; 0 if every mean of features fits some p.
+        least: the lowest estimated probability in standard errors, over identified cells.
+        p_value: of both tests together; small values mean that the reports are forged, come from
+            another protocol, or are not independent.
+    """
+
+    statistic: float
+    degrees: int
+    least: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimate of the joint table of (S, U) from reports.
+
+    `estimate`, `std_error`, `low`, `high` and `identified` are arrays of shape (n_s, n_u); `s` and
+    `u` have the same for the marginals. Cells that are not identified have no estimate (NaN), and
+    `low` and `high` bound their possible values. `is_protocol_checked` tells whether the reports
+    had the fingerprint of the protocol; if not, they may come from another one.
+    """
+
+    schema: Schema
+    method: str
+    level: float
+    simultaneous: bool
+    counts: ReportCounts
+    fit: Fit
+    inverted: Inverted
+    is_protocol_checked: bool = False
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return self.counts.n
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.schema.n_s, self.schema.n_u
+
+    @cached_property
+    def cells(self) -> Figures:
+        """Figures of all cells."""
+        return self._figures(np.eye(len(self.fit.p))).reshaped(self._shape)
+
+    @property
+    def estimate(self) -> Array:
+        """Estimated P(S=s, U=u)."""
+        return self.cells.estimate
+
+    @property
+    def std_error(self) -> Array:
+        """Standard errors."""
+        return self.cells.std_error
+
+    @property
+    def low(self) -> Array:
+        """Lower ends of the intervals."""
+        return self.cells.low
+
+    @property
+    def high(self) -> Array:
+        """Upper ends of the intervals."""
+        return self.cells.high
+
+    @property
+    def identified(self) -> Flags:
+        """Whether the law of the reports determines each cell."""
+        return self.cells.identified
+
+    @cached_property
+    def s(self) -> Figures:
+        """Figures of P(S=s), shape (n_s,)."""
+        return self._figures(sums_over_u(*self._shape))
+
+    @cached_property
+    def u(self) -> Figures:
+        """Figures of P(U=u), shape (n_u,)."""
+        return self._figures(sums_over_s(*self._shape))
+
+    @cached_property
+    def u_given_s(self) -> Figures:
+        """Figures of P(U=u | S=s), shape (n_s, n_u)."""
+        n_s, n_u = self._shape
+        whole = np.repeat(sums_over_u(n_s, n_u), n_u, axis=0)
+        return self._ratios(np.eye(n_s * n_u), whole, (0.0, 1.0)).reshaped(self._shape)
+
+    @cached_property
+    def s_given_u(self) -> Figures:
+        """Figures of P(S=s | U=u), shape (n_s, n_u)."""
+        n_s, n_u = self._shape
+        whole = np.tile(sums_over_s(n_s, n_u), (n_s, 1))
+        return self._ratios(np.eye(n_s * n_u), whole, (0.0, 1.0)).reshaped(self._shape)
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the cells, shape (n_s, n_u, n_s, n_u); 0 in what is not identified."""
+        return self.fit.covariance.reshape(*self._shape, *self._shape)
+
+    def where(self, labels: Mapping[str, str]) -> Array:
+        """Coefficients of the cells with these labels, {column: label}, shape (n_s, n_u)."""
+        return chosen_cells(self.schema, labels)
+
+    def linear(self, coefficients: ArrayLike, name: str = "") -> Figures:
+        """Figures of Σ coefficients[s, u] P(s, u), or of several: shape (..., n_s, n_u)."""
+        values = self._coefficients(coefficients)
+        figures = self._figures(values.reshape(-1, len(self.fit.p)))
+        return figures.reshaped(values.shape[:-2], name)
+
+    def difference(self, a: ArrayLike, b: ArrayLike, name: str = "") -> Figures:
+        """Figures of the difference of two groups of cells, given as masks or coefficients."""
+        return self.linear(self._coefficients(a) - self._coefficients(b), name)
+
+    def ratio(self, a: ArrayLike, b: ArrayLike, name: str = "") -> Figures:
+        """Figures of the quotient of two combinations; shapes as in `linear`.
+
+        Standard errors by the delta method, intervals by Fieller's theorem: all r for which
+        a - r b = 0 is not rejected; infinite if b may be 0.
+        """
+        over, under = np.broadcast_arrays(self._coefficients(a), self._coefficients(b))
+        m = len(self.fit.p)
+        figures = self._ratios(over.reshape(-1, m), under.reshape(-1, m), (-np.inf, np.inf))
+        return figures.reshaped(over.shape[:-2], name)
+
+    def influence(self, forged: int) -> Array:
+        """The largest change of each estimate by so many forged reports, shape (n_s, n_u)."""
+        checked_integer(forged, "forged", 0)
+        inverse = self.inverted.inverse
+        low, high = inverse.features.extremes(inverse.G)
+        here = inverse.G @ self.counts.mean
+        share = forged / (self.counts.weight + forged)
+        return np.asarray(share * np.maximum(high - here, here - low)).reshape(self._shape)
+
+    @cached_property
+    def goodness_of_fit(self) -> GoodnessOfFit:
+        """Two tests of the reports against {M p}, each at half the level.
+
+        A χ² test of the residuals of the features, and a test of the most negative estimate against
+        its standard error, for all identified cells at once. Both covariances are those of the
+        distribution nearest to the estimate.
+        """
+        inverse, features = self.inverted.inverse, self.inverted.inverse.features
+        every, n = np.eye(len(inverse.p0)), self.counts.effective_n
+        near = nearest_distribution(self.inverted.p)
+        R = np.eye(features.n_features) - features.M @ inverse.G
+        rest = R @ (self.counts.mean - features.M @ inverse.p0)
+        values, axes = np.linalg.eigh(features.sandwich(R, features.M @ near) / n)
+        some = values > 1e-10 * max(values[-1], 1 / n)
+        degrees = int(some.sum())
+        statistic = float(((axes[:, some].T @ rest) ** 2 / values[some]).sum())
+        error = np.sqrt(inverse.variance(every, near) / n)
+        known = inverse.identified(every) & (error > 0)
+        least = float((self.inverted.p[known] / error[known]).min(initial=np.inf))
+        p_values = [float(chdtrc(degrees, statistic))] if degrees else []
+        p_values += [float(known.sum() * ndtr(least))] if known.any() else []
+        p_value = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
+        return GoodnessOfFit(statistic, degrees, least, p_value)
+
+    def rounded(self, total: int) -> Integers:
+        """Integers that sum to `total`, shape (n_s, n_u), with rows and columns rounded too.
+
+        Estimates are moved to the nearest distribution first. Then every cell, row and column sum
+        becomes one of the two integers around it (controlled rounding), as near as possible.
+        """
+        checked_integer(total, "total", 1)
+        full_table(self.inverted.inverse, "a rounded table")
+        return controlled_rounding(nearest_distribution(self.fit.p).reshape(self._shape) * total)
+
+    def to_frame(self, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
+        """A tidy table of cells and marginals; see `rldp.estimation.export`."""
+        from rldp.estimation.export import tidy
+
+        return tidy(self, kind, sdmx=sdmx)
+
+    def save(self, path: str | os.PathLike[str], *, sdmx: bool = False) -> None:
+        """Write the tidy table as CSV or Parquet."""
+        from rldp.estimation.export import save
+
+        save(self, path, sdmx=sdmx)
+
+    def __repr__(self) -> str:
+        """The number of reports, the method, and how many cells are not identified."""
+        open_cells = int((~self.identified).sum())
+        rest = f", {open_cells} of {self.identified.size} cells not identified"
+        return (
+            f"<Estimate of {self.identified.size} cells from {self.n:,} reports by {self.method}, "
+            f"{100 * self.level:g} % intervals{rest if open_cells else ''}>"
+        )
+
+    def _family(self, rows: int) -> int:
+        return rows if self.simultaneous else 1
+
+    def _figures(self, C: Array) -> Figures:
+        """Figures of the rows of C: bounds where they are not identified."""
+        by = self.fit.identified_by
+        hidden = np.zeros(len(C), dtype=np.bool_) if by is None else ~by.identified(C)
+        known = self.fit.figures(C[~hidden], self.level, self._family(len(C)))
+        if by is None or not hidden.any():
+            return known
+        estimate, error, low, high = np.full((4, len(C)), np.nan)
+        estimate[~hidden], error[~hidden] = known.estimate, known.std_error
+        low[~hidden], high[~hidden] = known.low, known.high
+        low[hidden], high[hidden] = bounds(
+            by, self.inverted.p, self.inverted.covariance, C[hidden], self.level
+        )
+        return Figures(estimate, error, low, high, ~hidden)
+
+    def _ratios(self, over: Array, under: Array, limits: tuple[float, float]) -> Figures:
+        by = self.fit.identified_by
+        a, b, V = over @ self.fit.p, under @ self.fit.p, self.fit.covariance
+        v_aa, v_ab, v_bb = (
+            np.einsum("jx,xk,jk->j", x, V, y)
+            for x, y in ((over, over), (over, under), (under, under))
+        )
+        known = np.ones(len(a), dtype=np.bool_)
+        if by is not None:
+            known = by.identified(over) & by.identified(under)
+        z = normal_quantile(self.level, self._family(len(a)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = a / b
+            error = np.sqrt(np.maximum(0.0, v_aa - 2 * r * v_ab + r**2 * v_bb)) / np.abs(b)
+        # Fieller: (b² - z² v_bb) r² - 2 (a b - z² v_ab) r + a² - z² v_aa ≤ 0
+        lead, half = b**2 - z**2 * v_bb, a * b - z**2 * v_ab
+        root = half**2 - lead * (a**2 - z**2 * v_aa)
+        usable = known & (lead > 0) & (root >= 0)
+        spread = np.sqrt(np.where(usable, root, 0.0))
+        safe = np.where(usable, lead, 1.0)
+        low = np.where(usable, np.clip((half - spread) / safe, *limits), limits[0])
+        high = np.where(usable, np.clip((half + spread) / safe, *limits), limits[1])
+        nan = np.where(known, 0.0, np.nan)
+        return Figures(r + nan, error + nan, low, high, known)
+
+    def _coefficients(self, values: ArrayLike) -> Array:
+        C = np.asarray(values, dtype=float)
+        if C.shape[-2:] != self._shape:
+            raise DataError(f"Expected coefficients of shape {self._shape}, got {C.shape}.")
+        if not np.isfinite(C).all():
+            raise DataError("Expected finite coefficients, got some that are not.")
+        return C

@@ -1,0 +1,66 @@
+"""A second opinion on a protocol file: the claim of `rldp.proof`, proved in another way.
+
+The two checkers read the same document and share nothing else but their exception. The multipliers
+of the file are not used here, only their form is checked: every bound is searched for anew, and
+then proved by a lemma that holds for whatever the search has found (docs/guarantee.md, Section 10).
+Numbers are balls of python-flint's `arb` that enclose the true value; e^ε, the χ² tail and all
+powers and logarithms come from that library. An inequality counts only if all points of the two
+balls satisfy it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rldp.errors import MissingExtraError
+from rldp.intervals import balls
+from rldp.intervals.channels import CHANNELS, Claim
+from rldp.intervals.reading import exact, need, read_levels
+from rldp.intervals.uncertainty import read_set
+from rldp.proof import ProofError
+
+__all__ = ["check_with_intervals"]
+
+
+def check_with_intervals(document: dict[str, Any]) -> None:
+    """Prove every claim of a protocol document, or raise ProofError.
+
+    >>> Q = [[["3", "1"]], [["1", "3"]]]  # randomised response on one bit, in quarters: e^ε = 3
+    >>> channel = {"kind": "dense", "bits": 2, "Q": Q}
+    >>> document = {"uncertainty": {"kind": "all", "counts": [[1], [1]]}, "channel": channel}
+    >>> check_with_intervals({"epsilon": 1.0986123, **document})
+    """
+    if balls.flint is None:
+        message = "Interval arithmetic needs python-flint: pip install 'rldp[intervals]'."
+        raise MissingExtraError(message)
+    with balls.flint.ctx.workprec(balls.PRECISION):
+        try:
+            _check(document)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            raise ProofError(
+                "The document is malformed: a part is missing or misplaced."
+            ) from error
+
+
+def _check(document: dict[str, Any]) -> None:
+    epsilon, channel = document["epsilon"], document["channel"]
+    bits = channel["bits"]
+    need(type(bits) is int and 1 <= bits <= 256, "bits are out of range")
+    for place, claim in enumerate(_claims(document)):
+        F = read_set(claim)
+        levels = read_levels(claim["levels"], len(F.counts))
+        if place == 0:
+            need(max(levels.values()) == exact(epsilon), "epsilon is not the first's largest level")
+        factors = {pair: balls.ball(level).exp() for pair, level in levels.items()}
+        made = Claim(F, factors, channel, 1 << bits, claim.get("certificate"))
+        CHANNELS[channel["kind"]](made)
+
+
+def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each with its set, levels and certificate; a document without a list has one."""
+    if "guarantees" not in document:
+        return [{**document, "levels": document["epsilon"]}]
+    need(not {"uncertainty", "certificate"} & set(document), "a set stands beside the guarantees")
+    claims = document["guarantees"]
+    need(isinstance(claims, list) and len(claims) > 0, "there is no guarantee")
+    return list(claims)

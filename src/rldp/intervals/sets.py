@@ -1,0 +1,62 @@
+"""What a set F says of means, and the three sets that need no lemma.
+
+A vector is given by its gaps, how far its entries lie from the best of them: all are at least 0. A
+set bounds the mean of the gaps of one S value from below, and decides for two S values whether
+their mean gaps add up to some number at least, all over F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rldp.intervals.balls import ball
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Side = tuple[int, "list[arb]"]  # s and its gaps
+
+
+@dataclass(frozen=True)
+class Set:
+    """F around a table of counts. This one has all distributions."""
+
+    counts: list[list[int]]
+
+    @cached_property
+    def totals(self) -> list[int]:
+        """Records of each s."""
+        return [sum(row) for row in self.counts]
+
+    @cached_property
+    def n(self) -> int:
+        """All records."""
+        return sum(self.totals)
+
+    def mean_gap(self, s: int, gaps: list[int]) -> arb:  # noqa: ARG002  # true of any s
+        """A lower bound of gaps·R_s over F."""
+        return ball(min(gaps))
+
+    def is_sum_at_least(self, C: arb, first: Side, second: Side) -> bool:  # noqa: ARG002  # no more is known
+        """Whether gaps_1·R_1 + gaps_2·R_2 ≥ C all over F is proved."""
+        return bool(C <= 0)
+
+
+class GivenU(Set):
+    """All distributions in which U has one value, the same for all S values.
+
+    Two vectors are compared entry by entry; a mean against a constant as over all distributions.
+    """
+
+
+class KnownSet(Set):
+    """The frequencies alone, with any conditional for an s without records."""
+
+    def mean_gap(self, s: int, gaps: list[int]) -> arb:
+        """The mean itself."""
+        total = self.totals[s]
+        if not total:
+            return super().mean_gap(s, gaps)
+        return ball(sum(map(int.__mul__, self.counts[s], gaps))) / total

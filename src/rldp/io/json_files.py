@@ -1,0 +1,88 @@
+"""JSON files: written all or nothing, and checked strictly when read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import reprlib
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rldp.errors import FileError
+from rldp.io.atomic_files import SHARED, write_text
+
+_MOST_BYTES = 2**28
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that may be half of a character
+
+
+def write_document(
+    path: str | os.PathLike[str], document: dict[str, Any], mode: int = SHARED
+) -> None:
+    """Write a document as JSON; a file of this name is replaced only once the new one is whole."""
+    write_text(path, document_text(document), mode)
+
+
+def document_text(document: dict[str, Any]) -> str:
+    """The JSON text of a document, as files have it."""
+    # one line for each entry: readable, and long tables do not take many lines
+    entries = (f"{_json(key)}: {_json(value)}" for key, value in document.items())
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a JSON object; NaN, Infinity and repeated keys are refused."""
+    source = Path(path)
+    try:
+        text = _text(source)
+    except UnicodeDecodeError:
+        raise FileError(f"{source} is not UTF-8 text, so it is not a protocol.") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"Cannot read {source}: {reason}.") from None
+    try:
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{source} is not valid JSON: {error}.") from None
+    if not isinstance(document, dict):
+        raise FileError(f"Expected a JSON object in {source}, got {type(document).__name__}.")
+    if _SURROGATE.search(text) and not _is_text(document):
+        raise FileError(f"{source} is not valid JSON: a lone surrogate is not a character.")
+    return document
+
+
+def _is_text(document: dict[str, Any]) -> bool:
+    """Whether all strings of a document can be written."""
+    try:
+        _json(document).encode()
+    except (RecursionError, ValueError):  # UnicodeEncodeError is a ValueError
+        return False
+    return True
+
+
+def _text(source: Path) -> str:
+    """The text of a regular file of bounded size: reading a pipe or a device might never end."""
+    status = source.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("it is not a regular file")
+    if status.st_size > _MOST_BYTES:
+        raise OSError(f"it has {status.st_size} bytes, more than a protocol can have")
+    return source.read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {reprlib.repr(twice)} occurs twice")
+    return document
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")

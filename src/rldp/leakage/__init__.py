@@ -1,0 +1,1 @@
+"""How far a report can tell two values of S apart, over F."""

@@ -1,1 +1,0 @@
-"""Numerical kernels that know nothing of privacy."""

@@ -1,0 +1,132 @@
+"""Words for what is designed, proved and risked: one voice for the terminal and the browser.
+
+Nothing heavy is imported before a sentence is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rldp.protocol.release_protocol import ReleaseProtocol
+    from rldp.tables.schema import Schema
+    from rldp.tables.table import Table
+    from rldp.uncertainty import UncertaintySet
+
+_TINY_GAP = 1e-6  # bits
+
+MEANINGS = {
+    "epsilon_1": "budget spent on S",
+    "epsilon_2": "budget spent on U",
+    "delta_2": "log-odds of the truth in the report of U (inf: sent as it is)",
+    "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
+    "kappa": "chance that the own value is reported",
+    "lambda": "chance that another value is reported",
+    "mixed_share": "share of the second protocol, so that every cell can be estimated",
+    "identifiability_cost": "nats that this costs (negative: wins)",
+    "error_bound": "summed variance of one report that no protocol with these guarantees beats",
+    "guaranteed_utility": "nats kept at least, whatever distribution in F is true",
+}
+TITLES = {
+    "grr": "randomised response on the whole record",
+    "ue": "unary encoding of the whole record",
+    "srr": "secret randomised response",
+    "ir": "S and U reported independently",
+    "grr-cr": "one noisy S, with U if it is right and a made-up U if not",
+    "ue-cr": "a noisy set of S values, each with a true or made-up U",
+    "polyopt": "the best mixture found of outputs private for a simplex around F",
+    "optimal": "the best that a search finds among all that are private over F",
+    "ldp-optimal": "the best that a search finds among all that protect the whole record",
+    "best": "the best that is found: optimal, with the outputs of all others mixed in",
+    "ceiling": "nothing can keep more, even if the frequencies were the truth",
+}
+
+
+def title(name: str) -> str:
+    """What a protocol is, by its name: that of its design, or of two that are mixed."""
+    return "; mixed with ".join(TITLES.get(part, "") for part in name.split("+"))
+
+
+def meaning(parameter: str) -> str:
+    """What a parameter is."""
+    if parameter not in MEANINGS and parameter.startswith("mixed_"):
+        return f"of the second protocol: {meaning(parameter.removeprefix('mixed_'))}"
+    return MEANINGS.get(parameter, "")
+
+
+def replaced(p: ReleaseProtocol) -> str | None:
+    """Which protocol was asked for, where it was not enough to mix another one in."""
+    asked = p.options.get("instead_of")
+    if asked in (None, p.name):
+        return None
+    return f"in place of {asked}, whose reports do not tell all cells apart well enough"
+
+
+def columns_title(table: Table) -> str:
+    """Which columns are S and which are U."""
+    return schema_title(table.schema)
+
+
+def schema_title(schema: Schema) -> str:
+    """The same of a schema alone."""
+    s, u = ([column.name for column in side] for side in (schema.sensitive, schema.useful))
+    return f"S = {', '.join(s)} ({schema.n_s})   U = {', '.join(u) or 'nothing'} ({schema.n_u})"
+
+
+def set_in_words(F: UncertaintySet) -> str:
+    """For which distributions there is privacy."""
+    records = f"{F.table.n:,} records"
+    if F.table.dropped:
+        records += f" ({F.table.dropped:,} with missing values dropped)"
+    return F.in_words(records)
+
+
+def gap_in_words(p: ReleaseProtocol) -> str:
+    """How much more any protocol could keep at most, among those that the bound is about.
+
+    The bound is computed in double precision and not proved in exact arithmetic.
+    """
+    gap = (p.optimality_gap or 0.0) / math.log(2)
+    size = f"{gap:.2g} bits" if gap >= _TINY_GAP else "a millionth of a bit"
+    is_robust = p.options.get("objective") == "robust"
+    value = p.parameters.get("guaranteed_utility") if is_robust else p.utility
+    bits = value / math.log(2) if isinstance(value, float) else 0.0
+    share = f", {_share(max(gap, _TINY_GAP) / bits)} what it keeps" if bits > 0 else ""
+    verb = "guarantees" if is_robust else "keeps"
+    return f"no {_bounded_kind(p)} {verb} over {size} more{share}"
+
+
+def _bounded_kind(p: ReleaseProtocol) -> str:
+    """What the bound behind the gap is about."""
+    if p.options.get("objective") == "robust":
+        return "mixture of vertices of polyopt's cone"
+    if p.name == "polyopt":
+        return "protocol in polyopt's cone"
+    if p.name == "ldp-optimal":
+        return "protocol with plain LDP at this ε"
+    hidden = " that does not read S" if p.options.get("hidden") == "yes" else ""
+    return f"protocol{hidden} with this ε over F"
+
+
+def _share(x: float) -> str:
+    return f"{100 * x:.2g} % of" if x < 1 else f"{x:,.0f} times"
+
+
+def sensitive_names(schema: Schema) -> str:
+    """The names of the sensitive columns."""
+    return ", ".join(column.name for column in schema.sensitive)
+
+
+def useful_names(schema: Schema) -> str:
+    """The names of the useful columns; empty where there are none."""
+    return ", ".join(column.name for column in schema.useful)
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON, infinite numbers as text."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

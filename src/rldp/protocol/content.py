@@ -1,0 +1,68 @@
+"""A protocol file as it stands on disk: its format, version, hash and signatures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rldp.errors import FileError
+from rldp.io.json_files import read_document
+from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
+
+VERSIONS = 1, 2
+WHOLE, PUBLIC = "rldp-protocol", "rldp-client"
+
+
+class Content(NamedTuple):
+    """A file whose hash fits: its entries but hash and signatures, and these."""
+
+    document: dict[str, Any]
+    hash: str
+    signatures: list[Entry]
+
+
+def document_hash(document: dict[str, Any]) -> str:
+    """SHA-256 of the document in one canonical spelling."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_content(path: str | os.PathLike[str]) -> Content:
+    """What stands in a protocol file, once its format, version and hash have been checked."""
+    document = read_document(path)
+    version, known = document.get("version"), " or ".join(map(str, VERSIONS))
+    if document.get("format") not in (WHOLE, PUBLIC) or type(version) is not int:
+        raise FileError(f"{path} is not a protocol file of version {known}.")
+    if version not in VERSIONS:
+        raise FileError(
+            f"{path} is a protocol file of version {version}; this package reads {known}. "
+            "Please install a newer one."
+        )
+    claimed = document.pop("hash", None)
+    signatures = []
+    if "signatures" in document:
+        signatures = entries_from(document.pop("signatures"), str(path))
+    try:
+        actual = document_hash(document)
+    except RecursionError:
+        raise FileError(f"{path} is damaged: it is nested too deeply.") from None
+    if claimed != actual:
+        raise FileError(f"{path} is damaged: its hash does not fit its content.")
+    return Content(document, actual, signatures)
+
+
+def check_signature(
+    content: Content,
+    path: str | os.PathLike[str],
+    signed_by: str | os.PathLike[str],
+    signature: str | os.PathLike[str] | None = None,
+) -> None:
+    """Refuse a file that is not signed by a key: in itself, in `path`.sig, or in `signature`."""
+    beside = Path(f"{os.fspath(path)}.sig" if signature is None else signature)
+    entries = list(content.signatures)
+    if signature is not None or beside.exists():
+        entries += read_detached(beside)
+    check_signed(content.hash, entries, public_key(signed_by), str(path))

@@ -1,0 +1,191 @@
+"""The parts of a protocol ⇄ plain JSON values. Nothing is evaluated, and everything is checked."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rldp._types import Integers
+from rldp.channel import CHANNELS, Channel, IntegerParts, kind_of
+from rldp.errors import DataError
+from rldp.tables.schema import Column, Schema
+from rldp.tables.table import Table
+from rldp.uncertainty import SETS, BudgetSet, UncertaintySet
+from rldp.uncertainty import kind_of as kind_of_set
+
+Document = dict[str, Any]
+_NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
+_NUMBER = re.compile("-?[0-9]{1,400}(/[0-9]{1,400})?")
+_Kind = TypeVar("_Kind")
+
+
+def schema_document(schema: Schema) -> Document:
+    """Columns with their labels in order."""
+    return {
+        side: [{"name": column.name, "labels": list(column.labels)} for column in columns]
+        for side, columns in (("sensitive", schema.sensitive), ("useful", schema.useful))
+    }
+
+
+def schema_from(document: Any) -> Schema:
+    """The schema again."""
+    sides = []
+    for side in ("sensitive", "useful"):
+        columns = typed(document, side, list)
+        sides.append(
+            tuple(
+                Column(typed(column, "name", str), tuple(typed(column, "labels", list)))
+                for column in columns
+            )
+        )
+    return Schema(*sides)
+
+
+def uncertainty_document(F: UncertaintySet) -> Document:
+    """The kind of set, the counts, and its parameters."""
+    given = F.arguments
+    parameters = {p.name: p.written(given[p.name]) for p in F.parameters}
+    return {"kind": kind_of_set(F), "counts": F.table.counts.tolist(), **parameters}
+
+
+def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
+    """The set again."""
+    kind = _known(SETS, typed(document, "kind", str), "uncertainty set")
+    table = Table.from_schema(typed(document, "counts", list), schema)
+    return kind(table, **{p.name: p.read(typed(document, p.name, object)) for p in kind.parameters})
+
+
+def channel_document(channel: Channel, integers: IntegerParts, bits: int) -> Document:
+    """The kind of channel and its integers, as text so that no reader rounds them."""
+    parts = {name: N.astype(str).tolist() for name, N in integers.items()}
+    return {"kind": kind_of(channel), "bits": bits, **parts}
+
+
+def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
+    """The channel again, its integers and their unit; its constructor checks that it is one."""
+    kind = _known(CHANNELS, typed(document, "kind", str), "channel")
+    bits = typed(document, "bits", int)
+    if not 1 <= bits <= 62:
+        raise DataError(f"Expected 1 to 62 bits, got {bits}.")
+    integers = {
+        name: _integers(part, name)
+        for name, part in document.items()
+        if name not in ("kind", "bits")
+    }
+    try:
+        channel = kind.from_integers(integers, bits)
+    except TypeError:
+        raise DataError(
+            f"The channel has other parts than it should: {reprlib.repr(sorted(integers))}."
+        ) from None
+    for name, sums in kind.row_sums(integers).items():  # near enough to be no overflow
+        if np.any(sums != 2**bits):
+            raise DataError(f"Expected every row of {name!r} to sum to 2^{bits} exactly.")
+    return channel, integers, bits
+
+
+def _integers(part: Any, name: str) -> Integers:
+    """Nested lists of decimal text as an array."""
+    try:
+        array = np.array(part, dtype=object)
+    except ValueError:
+        raise DataError(f"Expected a rectangular table under {name!r}.") from None
+    texts = array.ravel().tolist()
+    if not isinstance(part, list) or not all(map(_is_natural, texts)):
+        raise DataError(
+            f"Expected a rectangular table of non-negative integers as text under {name!r}."
+        )
+    return np.array([int(text) for text in texts], dtype=np.int64).reshape(array.shape)
+
+
+def _is_natural(text: Any) -> bool:
+    return isinstance(text, str) and _NATURAL.fullmatch(text) is not None
+
+
+def certificate_from(document: Any, F: UncertaintySet) -> Document:
+    """The certificate, whose numbers `rldp.proof` reads, with nothing that F does not need."""
+    has_multipliers = isinstance(F, BudgetSet)
+    expected = {"multipliers", "joint", *F.constants}
+    if set(document) != expected:
+        odd = sorted(set(document) ^ expected)[0]
+        raise DataError(f"A certificate of this set does not have, or lacks, {reprlib.repr(odd)}.")
+    multipliers, joint = document["multipliers"], typed(document, "joint", list)
+    if not has_multipliers and (multipliers is not None or joint):
+        raise DataError("The certificate has multipliers, and this set needs none.")
+    if multipliers is not None:
+        tables = [typed(multipliers, name, list) for name in ("upper", "lower")]
+        rows = [row for table in tables for row in table]
+        if len(multipliers) > 2 or not all(isinstance(row, list) for row in rows):
+            raise DataError("Expected the tables 'upper' and 'lower' as multipliers, nothing else.")
+        if not all(_is_number(text) for row in rows for text in row):
+            raise DataError("Expected multipliers as numbers in decimal text.")
+    for entry in joint:
+        if not isinstance(entry, list) or not all(map(_is_number, entry[-3:])):
+            raise DataError("Expected every entry of 'joint' with its three numbers as text.")
+    return dict(document)
+
+
+def _is_number(text: Any) -> bool:
+    return isinstance(text, str) and _NUMBER.fullmatch(text) is not None
+
+
+def options_from(document: Document) -> dict[str, str]:
+    """How a protocol was asked for: short words only."""
+    for name, value in document.items():
+        if not isinstance(value, str) or len(name) > 40 or len(value) > 40:
+            raise DataError(f"Expected short words for options, got {reprlib.repr(value)}.")
+    return dict(document)
+
+
+def parameters_document(parameters: Mapping[str, float | tuple[float, ...]]) -> Document:
+    """Numbers and lists of numbers, ∞ as the text "inf"."""
+    return {
+        name: [_shown(x) for x in value] if isinstance(value, tuple) else _shown(value)
+        for name, value in parameters.items()
+    }
+
+
+def parameters_from(document: Any) -> dict[str, float | tuple[float, ...]]:
+    """The parameters again."""
+    if not isinstance(document, dict):
+        raise DataError(f"Expected parameters by name, got {type(document).__name__}.")
+    return {
+        name: tuple(number(x, name) for x in value)
+        if isinstance(value, list)
+        else number(value, name)
+        for name, value in document.items()
+    }
+
+
+def typed(document: Any, key: str, kind: type) -> Any:
+    """The value under a key of an object, of the kind that it must have."""
+    if not isinstance(document, dict) or key not in document:
+        raise DataError(f"Expected an entry {key!r}; it is missing.")
+    value = document[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise DataError(f"Expected {kind.__name__} under {key!r}, got {type(value).__name__}.")
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """A finite number, or the text "inf"."""
+    if value == "inf":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+        raise DataError(f"Expected a number for {name!r}, got {reprlib.repr(value)}.")
+    return float(value)
+
+
+def _shown(x: float) -> float | str:
+    return "inf" if math.isinf(x) else x
+
+
+def _known(kinds: Mapping[str, _Kind], name: str, what: str) -> _Kind:
+    if name not in kinds:
+        raise DataError(f"Expected the {what} to be {', '.join(kinds)}, got {reprlib.repr(name)}.")
+    return kinds[name]

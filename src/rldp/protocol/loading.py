@@ -1,0 +1,132 @@
+"""Protocol files: loaded with every part checked, and proved again."""
+
+from __future__ import annotations
+
+import reprlib
+
+from rldp.decimals import shortest
+from rldp.errors import CertificateError, DataError, FileError, ParameterError
+from rldp.leakage.worst_pairs import level_above
+from rldp.proof import Proof, ProofError, check
+from rldp.protocol.content import WHOLE, check_signature, read_content
+from rldp.protocol.documents import Document
+from rldp.protocol.release_protocol import (
+    FilePath,
+    PublicProtocol,
+    ReleaseProtocol,
+    protocol_from,
+)
+
+_RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
+
+
+def load(
+    path: FilePath, *, signed_by: FilePath | None = None, signature: FilePath | None = None
+) -> ReleaseProtocol | PublicProtocol:
+    """Read a protocol file, checking every part of it.
+
+    A whole file gives a `ReleaseProtocol`, and its ε is proved again. A public file gives a
+    `PublicProtocol`, whose ε is a claim: it holds no proof, and `is_proved` says so.
+
+    Args:
+        path: the protocol file.
+        signed_by: a public key, or the file that holds it: the file must be signed by it.
+        signature: the file of the signature, if neither `path` nor `path`.sig holds it.
+    """
+    return _loaded(path, signed_by, signature)[0]
+
+
+def _loaded(
+    path: FilePath, signed_by: FilePath | None, signature: FilePath | None
+) -> tuple[ReleaseProtocol | PublicProtocol, Proof | None]:
+    """The protocol in a file, and its proof where it has one."""
+    content, name = read_content(path), str(path)
+    if signed_by is not None:
+        check_signature(content, path, signed_by, signature)
+    proof = _proof(content.document, name) if content.document["format"] == WHOLE else None
+    protocol = checked_protocol(content.document, name)
+    if isinstance(protocol, ReleaseProtocol):
+        _look_again(protocol, name)
+    return protocol, proof
+
+
+def checked_protocol(document: Document, name: str) -> ReleaseProtocol | PublicProtocol:
+    """The protocol of a document that holds what it must, and nothing else."""
+    try:
+        protocol = protocol_from(document)
+    except (DataError, ParameterError) as error:
+        raise FileError(f"{name} is damaged: {error}") from None
+    again = protocol.document()
+    for key, value in document.items():
+        if key not in again or again[key] != value:
+            raise FileError(f"{name} is damaged: no protocol has this entry {reprlib.repr(key)}.")
+    return protocol
+
+
+def _proof(document: Document, name: str) -> Proof:
+    try:
+        return check(document)
+    except ProofError as error:
+        what = "all that it promises" if "guarantees" in document else "its ε"
+        raise CertificateError(f"{name} does not prove {what}: {error}") from None
+
+
+def _look_again(p: ReleaseProtocol, name: str) -> None:
+    """Refuse a protocol that was proved, but whose audit in floats contradicts the proof."""
+    contests = p.channel.contests()
+    for guarantee in p.guarantees:
+        levels = guarantee.levels * (1 + _RTOL) + _ATOL
+        excess = level_above(contests, guarantee.uncertainty, levels)
+        if excess is not None:
+            raise CertificateError(
+                f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "
+                f"{guarantee.uncertainty!r}, but an audit finds {excess.found:.6g}. One of the two "
+                f"is wrong. Do not use this file, and please report it as a bug."
+            )
+
+
+def verify(
+    protocol: ReleaseProtocol | FilePath,
+    *,
+    vouches: PublicProtocol | FilePath | None = None,
+    signed_by: FilePath | None = None,
+    signature: FilePath | None = None,
+) -> Proof:
+    """Prove again all that a protocol, or a protocol file, promises; raise where it does not.
+
+    Integers and fractions only: see `rldp.proof`. An audit in floats then looks for a
+    contradiction, which would be a bug of this package. A public file holds no proof; `vouches`
+    names one that must be exactly the public version of what is proved. Signatures are as in
+    `load`.
+
+    >>> from rldp import AllDistributions, Table, design
+    >>> verify(design(AllDistributions(Table([[1, 1], [1, 1]])), 1.0, "srr")).uncertainty
+    'all distributions'
+    """
+    name = "The protocol" if isinstance(protocol, ReleaseProtocol) else str(protocol)
+    if isinstance(protocol, ReleaseProtocol):
+        if signed_by is not None:
+            raise ParameterError("Expected a file with signed_by, got a protocol in memory.")
+        whole, proof = protocol, _proof(protocol.document(), name)
+        _look_again(protocol, name)
+    else:
+        loaded, found = _loaded(protocol, signed_by, signature)
+        if found is None or not isinstance(loaded, ReleaseProtocol):
+            raise CertificateError(f"{name} is a public file: it holds no proof of its ε.")
+        whole, proof = loaded, found
+    if vouches is not None:
+        _check_public_version(whole, vouches, name)
+    return proof
+
+
+def _check_public_version(
+    whole: ReleaseProtocol, public: PublicProtocol | FilePath, name: str
+) -> None:
+    p = public if isinstance(public, PublicProtocol) else load(public)
+    shown = "the public protocol" if isinstance(public, PublicProtocol) else str(public)
+    if not isinstance(p, PublicProtocol):
+        raise CertificateError(f"{shown} is a whole protocol file, not a public one.")
+    ours, theirs = whole.public().document(), p.document()
+    different = [key for key, value in ours.items() if theirs.get(key) != value]
+    if different or p.fingerprint != whole.fingerprint:
+        raise CertificateError(f"{name} and {shown} differ in {', '.join(different)}.")

@@ -1,0 +1,346 @@
+"""A release protocol: the integer table that runs, what it was designed from, and its proof."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rldp._types import Array
+from rldp.channel import Channel, IntegerParts
+from rldp.decimals import shortest
+from rldp.errors import DataError, ParameterError
+from rldp.estimation.mixin import Estimating
+from rldp.io.atomic_files import PRIVATE, write_text
+from rldp.io.json_files import document_text
+from rldp.proof import ProofError, check
+from rldp.protocol import documents
+from rldp.protocol.content import PUBLIC, WHOLE, document_hash
+from rldp.protocol.guarantees import (
+    CertifiedGuarantee,
+    Claim,
+    claim_document,
+    claims_from,
+    plain_proof_document,
+    promises_from,
+    proof_document,
+)
+from rldp.release.mixin import Releasing
+from rldp.tables.schema import Schema
+from rldp.tables.table import Table
+from rldp.uncertainty import Guarantee, UncertaintySet
+from rldp.utility.goal import CELLS, Goal, GoalError, goal_error
+
+if TYPE_CHECKING:
+    from rldp.utility.robust import RobustUtility
+
+FilePath = str | os.PathLike[str]
+Parameter = float | tuple[float, ...]
+CLOSED, WORK, TIME, INTERRUPTED = "closed", "work", "time", "interrupted"  # how a search ended
+
+
+@dataclass(frozen=True, eq=False)
+class PublicProtocol(Releasing, Estimating):
+    """What a client needs and nothing else: the alphabets and the integer table, no sample.
+
+    The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
+    the CR family is made from the frequencies of the design sample, and so tells of them.
+
+    Formal guarantee: none over F. `epsilon` is a claim that the whole protocol proves: neither the
+    counts that define F nor the certificate are here, so nothing of it can be checked from this
+    object. `rldp.verify(whole, vouches=public)` checks that a whole file proves a public one; a
+    signature says who stands behind it. `rldp.auditing.audit.promise(p.channel)` is what the table
+    itself promises, whatever distribution is true.
+    """
+
+    name: str
+    epsilon: float
+    schema: Schema
+    channel: Channel
+    integers: IntegerParts
+    bits: int
+    claims: tuple[Claim, ...] = ()  # in files of version 2: what is promised to whom
+
+    def __post_init__(self) -> None:
+        """ε has one spelling, so that 1 and 1.0 have one fingerprint."""
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+
+    @property
+    def is_proved(self) -> bool:
+        """False: what would prove ε is not in a public protocol."""
+        return False
+
+    @property
+    def frequencies(self) -> None:
+        """None: a public protocol holds no sample."""
+
+    @property
+    def matrix(self) -> Array:
+        """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
+        return self.channel.matrix
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the document: the hash that stands in a public protocol file."""
+        return document_hash(self.document())
+
+    def document(self) -> documents.Document:
+        """The protocol as plain JSON values."""
+        claims = {"claims": [claim_document(claim) for claim in self.claims]}
+        return _shared_entries(self, PUBLIC, 2 if self.claims else 1) | (
+            claims if self.claims else {}
+        )
+
+    def save(self, path: FilePath) -> None:
+        """Write the protocol as JSON, all or nothing."""
+        write_text(path, saved_text(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go through the document, so that no sampler travels along."""
+        return protocol_from, (self.document(),)
+
+    def __repr__(self) -> str:
+        """Name, and that ε is a claim."""
+        claim = f"claims epsilon {shortest(self.epsilon)}, without a proof"
+        return f"<PublicProtocol {self.name}: {claim}>"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseProtocol(Releasing, Estimating):
+    """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
+
+    Formal guarantee: for every (F, E) in `guarantees`, every P in F, every output y and all s ≠ s'
+    that have positive probability, P(Y=y|S=s) ≤ e^E[s,s'] P(Y=y|S=s'). The first has the set
+    `uncertainty` and the largest level `epsilon`; most protocols have no other. All speak of the
+    integer table, `integers` in units of 2^-bits, of which `channel` and `matrix` are the view in
+    floats. `certificate` proves the first, those in `others` prove the others, and `rldp.verify`
+    checks all of them again.
+    """
+
+    name: str
+    epsilon: float
+    uncertainty: UncertaintySet
+    channel: Channel
+    integers: IntegerParts
+    bits: int
+    certificate: Mapping[str, Any]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  # how it was asked for
+    optimality_gap: float | None = None
+    rounding_loss: float = 0.0  # nats that the designed channel had more than its integer table
+    ended: str = CLOSED  # how its search ended: closed, work, time, interrupted; no file tells
+    goal: Goal | None = None  # what it was designed for, where a file cannot tell by name
+    levels: Array | None = None  # of the first guarantee, where pairs of S values differ
+    others: tuple[CertifiedGuarantee, ...] = ()  # what it promises beside
+
+    def __post_init__(self) -> None:
+        """Make everything read-only, and give ε and the levels one spelling."""
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        if self.levels is not None:
+            first = Guarantee(self.uncertainty, self.levels)
+            object.__setattr__(self, "epsilon", first.epsilon)
+            object.__setattr__(self, "levels", None if first.is_uniform else first.levels)
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+        object.__setattr__(self, "certificate", MappingProxyType(dict(self.certificate)))
+        for N in self.integers.values():
+            N.setflags(write=False)
+
+    @cached_property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """All that is promised; the set of the first is `uncertainty`."""
+        return tuple(guarantee for guarantee, _ in self._proved)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether it promises one level over one set, which files of version 1 can say."""
+        return self.levels is None and not self.others
+
+    @cached_property
+    def _proved(self) -> tuple[CertifiedGuarantee, ...]:
+        levels = self.epsilon if self.levels is None else self.levels
+        first = CertifiedGuarantee(Guarantee(self.uncertainty, levels), self.certificate)
+        return (first, *self.others)
+
+    @cached_property
+    def is_proved(self) -> bool:
+        """Whether the certificates prove all guarantees; it is checked when first asked for."""
+        try:
+            check(self.document())
+        except (ParameterError, ProofError):  # an ε that is none is not proved either
+            return False
+        return True
+
+    @property
+    def table(self) -> Table:
+        """The public sample that the protocol was designed from."""
+        return self.uncertainty.table
+
+    @property
+    def schema(self) -> Schema:
+        """The alphabets of S and U."""
+        return self.table.schema
+
+    @property
+    def frequencies(self) -> Array:
+        """P̂ of the sample, shape (n_s, n_u)."""
+        return self.table.p_su
+
+    @property
+    def matrix(self) -> Array:
+        """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
+        return self.channel.matrix
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the public version: the hash that stands in a public protocol file."""
+        return self.public().fingerprint
+
+    @cached_property
+    def _utility_bounds(self) -> tuple[float, float]:
+        return self.channel.mutual_information_bounds(self.table.p_su)
+
+    @property
+    def utility(self) -> float:
+        """I(X;Y) in nats at the design distribution P̂."""
+        return sum(self._utility_bounds) / 2
+
+    @property
+    def utility_error(self) -> float:
+        """How far `utility` can be from the exact value, rounding apart; 0 where it is exact."""
+        low, high = self._utility_bounds
+        return (high - low) / 2
+
+    @property
+    def normalised_utility(self) -> float:
+        """I(X;Y)/H(X): the share of the information on X that is kept."""
+        return self.utility / self.table.entropy if self.table.entropy > 0 else 0.0
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended its search."""
+        return self.ended == INTERRUPTED
+
+    @cached_property
+    def error(self) -> GoalError:
+        """The errors of estimates of its goal, of the cells of the table where it has no other.
+
+        They are those of the best unbiased estimates at the frequencies of the design sample.
+        """
+        goal = self.goal or Goal.named(self.options.get("goal", CELLS), self.table)
+        bound = self.parameters.get("error_bound")
+        return goal_error(self.matrix, goal, self.table.p_su, bound)
+
+    def mutual_information(self, p_su: ArrayLike) -> float:
+        """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""
+        return self.channel.mutual_information(p_su)
+
+    def robust_utility(self, F: UncertaintySet | None = None) -> RobustUtility:
+        """min I(X;Y) in nats over F, the protocol's own set unless another is given."""
+        from rldp.utility.robust import robust_utility  # only designers need scipy
+
+        return robust_utility(self.channel, self.uncertainty if F is None else F)
+
+    def public(self) -> PublicProtocol:
+        """The version for clients: table and schema, without the design sample."""
+        claims = () if self._is_plain else tuple(map(Claim.of, self.guarantees))
+        return PublicProtocol(
+            self.name, self.epsilon, self.schema, self.channel, self.integers, self.bits, claims
+        )
+
+    def document(self) -> documents.Document:
+        """The protocol as plain JSON values: what `save` writes and `rldp.verify` checks."""
+        if self._is_plain:
+            proof = plain_proof_document(self.uncertainty, self.certificate)
+        else:
+            proof = proof_document(self._proved)
+        return _shared_entries(self, WHOLE, 1 if self._is_plain else 2) | {
+            "options": dict(self.options),
+            "parameters": documents.parameters_document(self.parameters),
+            **proof,
+            "optimality_gap": self.optimality_gap,
+            "rounding_loss": self.rounding_loss,
+        }
+
+    def save(self, path: FilePath) -> None:
+        """Write the protocol as JSON, all or nothing.
+
+        The file holds the counts of the table: a new one can be read by its owner alone.
+        """
+        write_text(path, saved_text(self), PRIVATE)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go through the document, so that they are read-only too."""
+        return protocol_from, (self.document(),)
+
+    def __repr__(self) -> str:
+        """Name, ε and what is kept."""
+        return (
+            f"<ReleaseProtocol {self.name}: epsilon {shortest(self.epsilon)}, "
+            f"{self.utility / np.log(2):.4f} bits, {self.normalised_utility:.1%} of H(X)>"
+        )
+
+
+def _shared_entries(
+    p: ReleaseProtocol | PublicProtocol, kind: str, version: int
+) -> documents.Document:
+    """What whole and public files have in common."""
+    return {
+        "format": kind,
+        "version": version,
+        "name": p.name,
+        "epsilon": p.epsilon,
+        "schema": documents.schema_document(p.schema),
+        "channel": documents.channel_document(p.channel, p.integers, p.bits),
+    }
+
+
+def saved_text(protocol: ReleaseProtocol | PublicProtocol) -> str:
+    """What `save` writes, for those who keep it elsewhere than on disk."""
+    document = protocol.document()
+    return document_text(document | {"hash": document_hash(document)})
+
+
+def protocol_from(document: documents.Document) -> ReleaseProtocol | PublicProtocol:
+    """The protocol of a document, each entry of which is checked by itself."""
+    schema = documents.schema_from(documents.typed(document, "schema", dict))
+    if schema.n_s < 2:
+        raise DataError("Expected two values of S or more; there is nothing to protect.")
+    channel, integers, bits = documents.channel_from(documents.typed(document, "channel", dict))
+    if channel.shape != (schema.n_s, schema.n_u):
+        raise DataError(f"The schema has other cells than the channel, which has {channel.shape}.")
+    epsilon = documents.number(documents.typed(document, "epsilon", object), "epsilon")
+    if not 0 < epsilon < math.inf:
+        raise DataError(f"Expected epsilon > 0, got {epsilon}.")
+    name = documents.typed(document, "name", str)
+    if document["format"] == PUBLIC:
+        claims = claims_from(document, schema)
+        if claims and claims[0].epsilon != epsilon:
+            raise DataError("Expected epsilon as the largest level of the first claim.")
+        return PublicProtocol(name, epsilon, schema, channel, integers, bits, claims)
+    gap = documents.typed(document, "optimality_gap", object)
+    first, *others = promises_from(document, schema)
+    return ReleaseProtocol(
+        name=name,
+        epsilon=epsilon,
+        uncertainty=first.uncertainty,
+        channel=channel,
+        integers=integers,
+        bits=bits,
+        certificate=first.certificate,
+        parameters=documents.parameters_from(documents.typed(document, "parameters", dict)),
+        options=documents.options_from(documents.typed(document, "options", dict)),
+        optimality_gap=None if gap is None else documents.number(gap, "optimality_gap"),
+        rounding_loss=documents.number(
+            documents.typed(document, "rounding_loss", object), "rounding_loss"
+        ),
+        levels=first.levels,
+        others=tuple(other.certified() for other in others),
+    )

@@ -1,0 +1,215 @@
+"""Release of files of any size: constant memory, and all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rldp._types import RecordProgress
+from rldp.errors import FileError, ParameterError
+from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
+from rldp.release.batches import BatchRelease, Records
+from rldp.release.encode import Missing, read_columns
+from rldp.release.formulas import escaped
+from rldp.release.interface import Released
+from rldp.release.keeping import Layout
+from rldp.release.randomness import (
+    Per,
+    Randomness,
+    SecureWords,
+    Simulation,
+    WordSource,
+    check_ids_with_key,
+)
+from rldp.release.shuffle import Shuffle, random_order
+from rldp.release.writers import BatchWriter
+from rldp.tables.file_formats import Format, file_format, is_compressed, is_text
+from rldp.tables.record_files import STANDARD, open_records, parquet_files
+from rldp.tables.sources import Source
+
+
+def release_file(
+    p: Released,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    keep: str | Iterable[str] = (),
+    record_id: str | None = None,
+    key: bytes | None = None,
+    per: Per = "person",
+    rng: Simulation | None = None,
+    column: str = "y",
+    keep_anyway: bool = False,
+    fingerprint: bool | None = None,
+    escape_formulas: bool = False,
+    shuffle: bool = False,
+    missing: Missing = "error",
+    encoding: str | None = None,
+    keep_file_names: bool = False,
+    progress: RecordProgress | None = None,
+) -> Records:
+    """Release every record of a file to another file, and say how many there were.
+
+    The target appears, or is replaced, only once it is complete; an error, an interrupt or a kill
+    leaves nothing. The reports are those of `p.release` on the whole file.
+
+    Args:
+        p: the protocol, whole or public.
+        source: CSV or TSV (also with .gz), Parquet or Arrow by its name, a folder of Parquet files,
+            or "-" for CSV from the standard input.
+        target: a file of one of these formats, by its name. If the source is a folder, a name
+            without an extension is a folder with as many files. "-" is CSV to the standard output,
+            which gets nothing before the end.
+        keep: other columns to keep, with a `KeptColumnsWarning`.
+        record_id: column with each person's id.
+        key: secret of at least 16 bytes that goes with it.
+        per: with a key, the same random bits per "person" or per "record", as in `p.release`.
+        rng: `rldp.Simulation(seed)` for experiments; recorded in the metadata of Parquet and Arrow.
+        column: name of the column with the reports.
+        keep_anyway: allow columns of S and U in `keep`.
+        fingerprint: whether the column `protocol` has the first 12 digits of the protocol's
+            fingerprint beside every report; None means in text files, which have no metadata.
+        escape_formulas: put an apostrophe before texts of a text file that a spreadsheet may take
+            for formulas; `estimate` reads such reports too.
+        shuffle: whether the reports come out in random order. Otherwise they keep the order of the
+            records, and anyone who knows that order can link reports to people.
+        missing: "error" refuses records with missing values, "drop" leaves them out and counts them
+            in `dropped` of the result. A missing value is no error if the protocol was designed
+            with missing="keep", which makes it a label.
+        encoding: of a text file as in `rldp.read_table`; None recognises it.
+        keep_file_names: whether the files of a folder keep their names, which may tell who is in
+            them. Otherwise they are numbered in random order.
+        progress: called after each batch with the number of records and the share of the input
+            that is done, None if it is unknown.
+    """
+    check_ids_with_key(record_id, key)
+    start, end = Path(source), _Target.of(Path(source), Path(target))
+    if escape_formulas:
+        _check_escapes(p, end.form)
+    layout = Layout.checked(
+        p,
+        keep=keep,
+        record_id=record_id,
+        column=column,
+        keep_anyway=keep_anyway,
+        fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
+        missing=missing,
+    )
+    job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
+    end.check(shuffle=shuffle, keep_file_names=keep_file_names)
+    words = SecureWords() if rng is None else rng  # for random orders
+    with ExitStack() as stack:
+        sources = _sources(start, read_columns(p), stack, encoding)
+        first = next(sources)
+        schema = job.schema(first)
+        layout.warn(p, stacklevel=2)  # once the columns are known to exist
+        if end.is_folder:
+            return _release_folder(job, start, end.path, None if keep_file_names else words)
+        writer = end.writer(job, schema, stack)
+        if not shuffle:
+            job.release(chain([first], sources), schema, writer.write)
+            return job.result
+        shuffled = Shuffle(schema, words, None if end.is_output else end.path.parent, stack)
+        job.release(chain([first], sources), schema, shuffled.add)
+        for batch in shuffled.batches():
+            writer.write(batch)
+        return job.result
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where reports go: a file, a folder of Parquet files, or the standard output as CSV."""
+
+    path: Path
+    form: Format
+    is_output: bool = False
+    is_folder: bool = False
+
+    @classmethod
+    def of(cls, source: Path, target: Path) -> _Target:
+        if str(target) == STANDARD:
+            return cls(target, "csv", is_output=True)
+        if target.exists() and source.exists() and source.samefile(target):
+            raise FileError(f"Expected another target than the source, got {target} for both.")
+        if source.is_dir() and not target.suffix:
+            return cls(target, "parquet", is_folder=True)
+        return cls(target, file_format(target))
+
+    def check(self, *, shuffle: bool, keep_file_names: bool) -> None:
+        """Refuse a shuffle into a folder, and file names to keep without one."""
+        if self.is_folder and shuffle:
+            raise ParameterError(
+                "Expected one file as target of a shuffle, got a folder.", argument="shuffle"
+            )
+        if keep_file_names and not self.is_folder:
+            raise ParameterError(
+                "Expected a folder as source and as target to keep file names.",
+                argument="keep_file_names",
+            )
+
+    def writer(self, job: BatchRelease, schema: Any, stack: ExitStack) -> BatchWriter:
+        """A writer of the file, which appears once the stack has closed."""
+        file = stack.enter_context(whole_output() if self.is_output else whole_file(self.path))
+        writer = BatchWriter(
+            self.form,
+            file,
+            schema,
+            compressed=is_compressed(self.path),
+            bare=job.is_bare,
+            column=job.layout.column,
+        )
+        return stack.enter_context(writer)
+
+
+def _check_escapes(p: Released, form: Format) -> None:
+    """Refuse escapes in binary files, and escapes that a reader could not undo."""
+    if not is_text(form):
+        raise ParameterError(
+            "Expected a CSV or TSV file as target of escaped formulas.", argument="escape_formulas"
+        )
+    labels = p.report_labels
+    others = set(labels.all)
+    clash = next((text for text in labels.formulas if escaped(text) in others), None)
+    if clash is not None:
+        raise ParameterError(
+            f"Expected reports that an apostrophe leaves different, got {clash!r} and "
+            f"{escaped(clash)!r}; write Parquet instead.",
+            argument="escape_formulas",
+            label=clash,
+        )
+
+
+def _release_folder(job: BatchRelease, start: Path, end: Path, words: WordSource | None) -> Records:
+    """Release every file of a folder to a file in another folder.
+
+    With words the files are numbered in random order, and written in that order: otherwise their
+    times and inodes would tell the original order.
+    """
+    paths = parquet_files(start)
+    names = [path.name for path in paths]
+    if words is not None:
+        paths = [paths[place] for place in random_order(len(paths), words)]
+        names = [f"part-{number:05d}.parquet" for number in range(len(paths))]
+    with whole_folder(end) as part:
+        for path, name in zip(paths, names, strict=True):
+            with ExitStack() as stack:
+                source = open_records(path, stack, dictionaries=read_columns(job.p))
+                schema = job.schema(source)
+                file = stack.enter_context((part / name).open("xb"))
+                with BatchWriter("parquet", file, schema, column=job.layout.column) as writer:
+                    job.release([source], schema, writer.write)
+                sync(file)
+    return job.result
+
+
+def _sources(
+    start: Path, names: Sequence[str], stack: ExitStack, encoding: str | None
+) -> Iterator[Source]:
+    """The files to be read: one, the standard input, or all files of a folder."""
+    for path in parquet_files(start) if start.is_dir() else [start]:
+        yield open_records(path, stack, dictionaries=names, encoding=encoding)

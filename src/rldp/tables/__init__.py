@@ -1,0 +1,17 @@
+"""From records to counts: files and frames of any size become a `Table` of (S, U).
+
+file_formats    the format of a file by its name
+record_files    the one place that opens CSV, Parquet or Arrow
+sources         what every open file of records offers
+csv_source      CSV and TSV files
+csv_blocks      CSV text in blocks of whole records
+encodings       the encoding of a text file, recognised and converted
+arrow_sources   Parquet and Arrow files
+standard_input  the standard input
+frame_columns   frames of pandas, polars, pyarrow and others
+limits          sizes beyond which input is refused
+schema          the columns and labels of S and U
+tally           frames and batches → counts
+table           counts with their schema
+read_table      a file → a table
+"""

@@ -1,0 +1,115 @@
+"""Parquet and Arrow files in batches of constant size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from rldp.tables.sources import DAMAGE, Source, damaged
+
+_ROWS = 131_072  # records decoded at a time
+
+
+class ParquetSource(Source):
+    """Batches of a Parquet file in its own types; some text columns as dictionaries, if asked."""
+
+    def __init__(self, path: Path, stack: ExitStack, dictionaries: Sequence[str] = ()) -> None:
+        """Open the file for as long as the stack lasts."""
+        self._path = path
+        try:
+            # a buffer filled in advance would stay in memory until the end of the file
+            self._file = stack.enter_context(
+                pa.parquet.ParquetFile(path, read_dictionary=list(dictionaries), pre_buffer=False)
+            )
+        except DAMAGE as error:
+            raise damaged(path, "Parquet", error) from None
+        self.names: list[str] = list(self._file.schema_arrow.names)
+        self._done = 0
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, with what the file says of itself."""
+        return self._file.schema_arrow
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Record batches of these columns."""
+        batches = self._file.iter_batches(batch_size=_ROWS, columns=list(names))
+        while True:
+            try:
+                batch = next(batches, None)
+            except DAMAGE as error:
+                raise damaged(self._path, "Parquet", error) from None
+            if batch is None:
+                return
+            self._done += batch.num_rows
+            yield batch
+
+    def place(self, row: int) -> str:
+        """Rows are counted from 0."""
+        return f"row {row} of {self._path}"
+
+    def share(self) -> float:
+        """The share of the records."""
+        return self._done / max(1, int(self._file.metadata.num_rows))
+
+
+class ArrowSource(Source):
+    """Batches of an Arrow IPC file or stream."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        """Open the file for as long as the stack lasts."""
+        self._path = path
+        file = stack.enter_context(pa.OSFile(str(path)))
+        try:
+            self._reader = stack.enter_context(self._open(file))
+        except DAMAGE as error:
+            raise damaged(path, "Arrow", error) from None
+        self.names: list[str] = list(self._reader.schema.names)
+        self._file, self._size = file, file.size()
+        self._share = 0.0
+
+    @staticmethod
+    def _open(file: Any) -> Any:
+        if file.read(6) == b"ARROW1":
+            file.seek(0)
+            return pa.ipc.open_file(file)
+        file.seek(0)
+        return pa.ipc.open_stream(file)
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, with what the file says of itself."""
+        return self._reader.schema
+
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Record batches of these columns."""
+        for whole in self._whole_batches():
+            batch = whole.select(list(names))
+            for start in range(0, batch.num_rows, _ROWS):
+                yield batch.slice(start, _ROWS)
+
+    def _whole_batches(self) -> Iterator[Any]:
+        try:
+            if hasattr(self._reader, "num_record_batches"):
+                for place in range(self._reader.num_record_batches):
+                    self._share = (place + 1) / self._reader.num_record_batches
+                    yield self._reader.get_batch(place)
+            else:
+                for batch in self._reader:
+                    self._share = self._file.tell() / self._size
+                    yield batch
+        except DAMAGE as error:
+            raise damaged(self._path, "Arrow", error) from None
+
+    def place(self, row: int) -> str:
+        """Rows are counted from 0."""
+        return f"row {row} of {self._path}"
+
+    def share(self) -> float:
+        """The share of the batches, or of the bytes of a stream."""
+        return min(1.0, self._share)

@@ -1,0 +1,104 @@
+"""Files to tables: CSV, Parquet and Arrow, streamed in batches of constant size."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from rldp._types import StepProgress
+from rldp.errors import FileError
+from rldp.tables.csv_source import MISSING_TEXTS
+from rldp.tables.frame_columns import Names, chosen_columns
+from rldp.tables.limits import MOST_CELLS
+from rldp.tables.record_files import file_size, open_records
+from rldp.tables.table import Table
+from rldp.tables.tally import Levels, Missing, Tally, tally_frame
+
+
+def read_table(
+    path: str | os.PathLike[str] | Any,  # Any: a frame of a library that may not be installed
+    sensitive: Names,
+    useful: Names | None = None,
+    *,
+    missing: Missing = "error",
+    levels: Levels | None = None,
+    levels_limit: int | None = None,
+    cells_limit: int = MOST_CELLS,
+    encoding: str | None = None,
+    progress: StepProgress | None = None,
+) -> Table:
+    """Count the records of a file of any size, reading only the columns that are needed.
+
+    The result equals ``Table.from_frame`` of the whole file. In CSV every value is text without
+    the blanks around it; empty, NA, N/A, NaN, nan, NULL, null, None and #N/A are missing values.
+
+    Args:
+        path: a .csv or .tsv file with a header, also with .gz, a .parquet or an .arrow file; the
+            delimiter of a .csv file is recognised from its header: comma, semicolon, tab or bar.
+            If it is not a comma, columns of numbers may have decimal commas: 1,5 is 1.5.
+            Or a frame, which is counted as by ``Table.from_frame``: a polars LazyFrame, a DuckDB
+            relation and a Spark DataFrame count in their own engine.
+        sensitive: name or names of the sensitive columns.
+        useful: name or names of the useful columns; None means all others.
+        missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,
+            "drop" leaves these records out and says in ``dropped`` how many.
+        levels: column name → its labels in order, for columns whose alphabet is fixed.
+        levels_limit: the most different values in a column, instead of 500 numbers or 10,000 texts.
+        cells_limit: the most cells of the table; reading stops with an error as soon as there are
+            more, and the error names columns that would fit.
+        encoding: of a text file, such as "cp1252". None recognises it: UTF-8, UTF-16 if the file
+            begins with its byte order mark, or cp1252 if it is not UTF-8. A `ReadingWarning` tells
+            of UTF-16 and cp1252.
+        progress: called after each batch with the bytes read so far and the bytes of the file.
+    """
+    options: dict[str, Any] = {
+        "missing": missing,
+        "levels": levels,
+        "levels_limit": levels_limit,
+        "cells_limit": cells_limit,
+    }
+    if not isinstance(path, str | os.PathLike):
+        return _table(tally_frame(path, sensitive, useful, **options))
+    path = Path(path)
+    size = file_size(path)
+    with ExitStack() as stack:
+        source = open_records(path, stack, encoding=encoding)
+        s_names, u_names = chosen_columns(source.names, sensitive, useful)
+        _check_unique(path, source.names, s_names + u_names)
+        tally = Tally(s_names, u_names, **options)
+        for batch in source.batches(s_names + u_names):
+            tally.add(batch, _csv_label) if source.is_text else tally.add(batch)
+            if progress is not None:
+                progress(int(size * (source.share() or 0)), size)
+        for name in tally.point_decimals() if source.has_decimal_commas else ():
+            source.tell(f"decimal commas of column {name!r} were read as points")
+        source.warn()
+    if tally.records == 0:
+        raise FileError(f"{path}: expected records, the file has a header only.")
+    return _table(tally)
+
+
+def _check_unique(path: Path, available: Sequence[str], names: Sequence[str]) -> None:
+    times = Counter(available)
+    for name in names:
+        if times[name] > 1:
+            raise FileError(
+                f"{path}: expected column {name!r} once in the header, it is there "
+                f"{times[name]} times; rename one.",
+                column=name,
+            )
+
+
+def _csv_label(value: bytes) -> str | None:
+    """The text of a value without the blanks around it, None for a missing value."""
+    text = value.decode("utf-8").strip()
+    return None if text in MISSING_TEXTS else text
+
+
+def _table(tally: Tally) -> Table:
+    schema = tally.schema()
+    return Table.from_schema(tally.counts(schema), schema, dropped=tally.dropped)

@@ -1,0 +1,241 @@
+"""The alphabets of the sensitive part S and the useful part U: labels to codes and back."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from rldp.errors import DataError
+
+_SHOWN = 8  # labels that a message lists
+
+
+def label_text(value: object) -> str:
+    """Text of one value as a label: ``2.0`` is "2", ``True`` is "true", text has no outer blanks.
+
+    Blanks around a value are ignored everywhere, because not all CSV writers keep them.
+
+    >>> [label_text(value) for value in (" a ", 2, 2.0, 2.5, True)]
+    ['a', '2', '2', '2.5', 'true']
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return str(value).strip()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace").strip()
+    if isinstance(value, float | Decimal):
+        if math.isnan(value):
+            raise DataError("Expected a label, got NaN; name the level or leave it out.")
+        if math.isfinite(value) and value == int(value):
+            return str(int(value))
+    if value is None or isinstance(value, list | tuple | dict | set | frozenset | np.ndarray):
+        raise DataError(
+            f"Expected a label that is one text, number or date, "
+            f"got {value!r} of type {type(value).__name__}."
+        )
+    return str(value)
+
+
+def shown_list(texts: Sequence[str]) -> str:
+    """First few of ``texts`` for a message, with the number of all if there are more."""
+    listed = ", ".join(repr(text) for text in texts[:_SHOWN])
+    return listed if len(texts) <= _SHOWN else f"{listed}, ... ({len(texts)} in all)"
+
+
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels in order: as numbers if all are numbers, else as text."""
+    texts = sorted(labels)
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        return tuple(texts)
+    return tuple(sorted(texts, key=float)) if all(map(math.isfinite, numbers)) else tuple(texts)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column and its levels.
+
+    Args:
+        name: the column's name.
+        labels: its levels as text, in the order of their codes 0, 1, ...
+
+    >>> Column("sex", ("Female", "Male")).code("Male")
+    1
+    """
+
+    name: str
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the labels are different texts, at least one."""
+        if not self.name:
+            raise DataError("Expected a column name, got an empty text; name the column first.")
+        if isinstance(self.labels, str):
+            raise DataError(
+                f"Expected a sequence of labels for column {self.name!r}, "
+                f"got the text {self.labels!r}.",
+                column=self.name,
+            )
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if not self.labels:
+            raise DataError(
+                f"Expected at least one label in column {self.name!r}, got none.", column=self.name
+            )
+        for label in self.labels:
+            if not isinstance(label, str):
+                raise DataError(
+                    f"Expected labels as text in column {self.name!r}, "
+                    f"got {label!r} of type {type(label).__name__}.",
+                    column=self.name,
+                )
+        repeated = [label for label, times in Counter(self.labels).items() if times > 1]
+        if repeated:
+            raise DataError(
+                f"Expected different labels in column {self.name!r}, "
+                f"got more than once: {shown_list(repeated)}.",
+                column=self.name,
+                label=repeated[0],
+            )
+        if len(self._codes) < len(self.labels):
+            texts = Counter(label.strip() for label in self.labels)
+            alike = [label for label in self.labels if texts[label.strip()] > 1]
+            raise DataError(
+                f"Expected labels that differ by more than the blanks around them in column "
+                f"{self.name!r}, got {shown_list(alike)}.",
+                column=self.name,
+                label=alike[0],
+            )
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {label.strip(): code for code, label in enumerate(self.labels)}
+
+    def code(self, label: str) -> int:
+        """Code of ``label``, its position among the labels; blanks around it do not count."""
+        try:
+            return self._codes[label.strip()]
+        except KeyError:
+            raise DataError(
+                f"Unknown label {label!r} in column {self.name!r}; "
+                f"known are {shown_list(self.labels)}.",
+                column=self.name,
+                label=str(label),
+            ) from None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Alphabets of S and U, each the full product of its columns' levels.
+
+    Combinations that nobody has seen stay in the alphabet. The first column is the most
+    significant: with columns of 2 and 3 levels, code ``3 * i + j`` means levels (i, j).
+
+    Args:
+        sensitive: columns whose combination is the sensitive value s, at least one.
+        useful: columns whose combination is the useful value u; none means n_u = 1.
+
+    >>> schema = Schema((Column("income", ("low", "high")),),
+    ...                 (Column("sex", ("f", "m")), Column("age", ("0", "1", "2"))))
+    >>> schema.n_s, schema.n_u, schema.u_code(("m", "0")), schema.u_labels[3]
+    (2, 6, 3, 'm | 0')
+    """
+
+    sensitive: tuple[Column, ...]
+    useful: tuple[Column, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that there is a sensitive column and that no name occurs twice."""
+        object.__setattr__(self, "sensitive", tuple(self.sensitive))
+        object.__setattr__(self, "useful", tuple(self.useful))
+        if not self.sensitive:
+            raise DataError(
+                "Expected at least one sensitive column, got none.", argument="sensitive"
+            )
+        names = Counter(column.name for column in self.sensitive + self.useful)
+        repeated = [name for name, times in names.items() if times > 1]
+        if repeated:
+            raise DataError(
+                f"Expected each column once over sensitive and useful, "
+                f"got more than once: {shown_list(repeated)}.",
+                column=repeated[0],
+            )
+
+    @property
+    def n_s(self) -> int:
+        """Size of the alphabet of S."""
+        return _size(self.sensitive)
+
+    @property
+    def n_u(self) -> int:
+        """Size of the alphabet of U."""
+        return _size(self.useful)
+
+    @cached_property
+    def s_labels(self) -> tuple[str, ...]:
+        """Readable text of each code of S; the levels of a product are joined by " | "."""
+        return _texts(self.sensitive)
+
+    @cached_property
+    def u_labels(self) -> tuple[str, ...]:
+        """Readable text of each code of U; "(all)" if there is no useful column."""
+        return _texts(self.useful)
+
+    def s_code(self, labels: Sequence[str]) -> int:
+        """Code in S of one label per sensitive column."""
+        return _code("sensitive", self.sensitive, labels)
+
+    def u_code(self, labels: Sequence[str]) -> int:
+        """Code in U of one label per useful column."""
+        return _code("useful", self.useful, labels)
+
+    def s_levels(self, code: int) -> tuple[str, ...]:
+        """Label of each sensitive column for a code of S."""
+        return _levels("sensitive", self.sensitive, code)
+
+    def u_levels(self, code: int) -> tuple[str, ...]:
+        """Label of each useful column for a code of U."""
+        return _levels("useful", self.useful, code)
+
+
+def _size(columns: Sequence[Column]) -> int:
+    return math.prod(len(column.labels) for column in columns)
+
+
+def _texts(columns: Sequence[Column]) -> tuple[str, ...]:
+    if not columns:
+        return ("(all)",)
+    return tuple(" | ".join(levels) for levels in product(*(column.labels for column in columns)))
+
+
+def _code(part: str, columns: Sequence[Column], labels: Sequence[str]) -> int:
+    if isinstance(labels, str) or len(labels) != len(columns):
+        raise DataError(
+            f"Expected one label for each {part} column "
+            f"({shown_list([column.name for column in columns]) or 'there is none'}), "
+            f"got {labels!r}."
+        )
+    code = 0
+    for column, label in zip(columns, labels, strict=True):
+        code = code * len(column.labels) + column.code(label)
+    return code
+
+
+def _levels(part: str, columns: Sequence[Column], code: int) -> tuple[str, ...]:
+    if not 0 <= code < _size(columns):
+        raise DataError(f"Expected a {part} code from 0 to {_size(columns) - 1}, got {code}.")
+    levels = []
+    for column in reversed(columns):
+        code, level = divmod(code, len(column.labels))
+        levels.append(column.labels[level])
+    return tuple(reversed(levels))

@@ -1,0 +1,284 @@
+"""Frames to counts of label combinations, chunk by chunk, in the frame's own library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from rldp._types import Integers
+from rldp.checks import checked_integer, checked_tuple, shown
+from rldp.errors import DataError, ParameterError, Remedy
+from rldp.tables.encodings import DECIMAL_COMMA, decimal_point
+from rldp.tables.frame_columns import (
+    Names,
+    chosen_columns,
+    column_names,
+    frame_label,
+    narwhal,
+    series_labels,
+    unknown_column,
+)
+from rldp.tables.limits import MOST_CELLS, check_cells, labels_fault
+from rldp.tables.schema import Column, Schema, label_text, shown_list, sorted_labels
+
+Missing = Literal["error", "keep", "drop"]
+Levels = Mapping[str, Sequence[object]]
+
+MISSING_LABEL = "(missing)"
+_SLICE = 65_536  # combinations converted to Python objects at a time
+
+
+class Tally:
+    """Counts of the combinations of labels in some columns, added up frame by frame.
+
+    Args:
+        sensitive: names of the sensitive columns.
+        useful: names of the useful columns.
+        missing: what to do with records that miss a value: "error" refuses them, "keep" makes
+            the label "(missing)" of it, "drop" leaves the record out.
+        levels: column name → its labels in order, for columns whose alphabet is fixed.
+        levels_limit: the most different values in a column; None for those of `rldp.tables.limits`.
+        cells_limit: the most cells of the table.
+    """
+
+    def __init__(
+        self,
+        sensitive: Sequence[str],
+        useful: Sequence[str],
+        *,
+        missing: Missing = "error",
+        levels: Levels | None = None,
+        levels_limit: int | None = None,
+        cells_limit: int = MOST_CELLS,
+    ) -> None:
+        """Start with no records."""
+        if missing not in get_args(Missing):
+            raise ParameterError(
+                f"Expected missing to be 'error', 'keep' or 'drop', got {missing!r}.",
+                argument="missing",
+            )
+        self._sensitive, self._useful = tuple(sensitive), tuple(useful)
+        self._names = self._sensitive + self._useful
+        self._policy = missing
+        self._levels_limit = levels_limit
+        if levels_limit is not None:
+            self._levels_limit = checked_integer(levels_limit, "levels_limit", 1)
+        self._cells_limit = checked_integer(cells_limit, "cells_limit", 1)
+        self._fixed = _fixed_levels(levels or {}, self._names)
+        # Labels in the order that the data declare: a dict is a set that keeps its order.
+        self._declared: dict[str, dict[str, None]] = {name: {} for name in self._names}
+        self._seen: dict[str, set[str]] = {name: set() for name in self._names}
+        self._missing = dict.fromkeys(self._names, 0)
+        self._counts: Counter[tuple[str | None, ...]] = Counter()
+        self.dropped = 0
+        self.records = 0
+
+    def add(self, frame: Any, label: Callable[[Any], str | None] = frame_label) -> None:
+        """Count the records of ``frame``; ``label`` gives a value's text, or None if missing."""
+        data = _with_plain_columns(narwhal(frame).select(*self._names))
+        for name, dtype in data.collect_schema().items():
+            self._declare(name, filter(None, map(label, _categories(data, name, dtype))))
+        count = "#".join(self._names) + "#"  # longer than each name, so different from all
+        tallied = data.group_by(*self._names).agg(nw.len().alias(count))
+        combinations = _collected(tallied) if isinstance(tallied, nw.LazyFrame) else tallied
+        for start in range(0, len(combinations), _SLICE):
+            part = combinations[start : start + _SLICE]
+            columns = [series_labels(part[name], label) for name in self._names]
+            for key, times in zip(zip(*columns, strict=True), part[count].to_list(), strict=True):
+                self._count(key, times)
+            self._check_size()
+
+    def point_decimals(self) -> tuple[str, ...]:
+        """Change 1,5 to 1.5 in columns of numbers with decimal commas; returns these columns."""
+        changed = tuple(name for name in self._names if self._has_decimal_commas(name))
+        for name in changed:
+            self._seen[name] = set(map(decimal_point, self._seen[name]))
+        is_changed = [name in changed for name in self._names]
+        self._counts = Counter(
+            {
+                tuple(
+                    decimal_point(text) if text and changes else text
+                    for text, changes in zip(key, is_changed, strict=True)
+                ): times
+                for key, times in self._counts.items()
+            }
+        )
+        return changed
+
+    def _has_decimal_commas(self, name: str) -> bool:
+        texts = self._seen[name].difference(self._fixed.get(name, ()))
+        return any("," in text for text in texts) and all(map(DECIMAL_COMMA.fullmatch, texts))
+
+    def schema(self) -> Schema:
+        """The alphabets of all records; an error if `missing` or `levels` forbid some of them."""
+        if self._policy == "error" and any(self._missing.values()):
+            found = [f"{times} in {name!r}" for name, times in self._missing.items() if times]
+            raise DataError(
+                f"Expected no missing values, got {', '.join(found)}.",
+                argument="missing",
+                column=next(name for name, times in self._missing.items() if times),
+                remedies=[
+                    Remedy("missing", "drop", "to leave these records out"),
+                    Remedy("missing", "keep", f"to make {MISSING_LABEL!r} a label"),
+                ],
+            )
+        if not self._counts:
+            left = f" left after dropping {self.dropped} with missing values"
+            raise DataError(
+                f"Expected at least one record, got none{left if self.dropped else ''}."
+            )
+        columns = {name: Column(name, self._ordered_labels(name)) for name in self._names}
+        return Schema(
+            tuple(columns[name] for name in self._sensitive),
+            tuple(columns[name] for name in self._useful),
+        )
+
+    def counts(self, schema: Schema) -> Integers:
+        """Counts of shape (n_s, n_u) over ``schema``, which is what ``schema()`` gave."""
+        counts = np.zeros((schema.n_s, schema.n_u), dtype=np.int64)
+        split = len(self._sensitive)
+        for key, times in self._counts.items():
+            labels = [MISSING_LABEL if text is None else text for text in key]
+            counts[schema.s_code(labels[:split]), schema.u_code(labels[split:])] += times
+        return counts
+
+    def _declare(self, name: str, labels: Iterable[str]) -> None:
+        if name not in self._fixed:
+            self._declared[name].update(dict.fromkeys(labels))
+
+    def _count(self, key: tuple[str | None, ...], times: int) -> None:
+        self.records += times
+        if None in key:
+            for name, text in zip(self._names, key, strict=True):
+                self._missing[name] += times if text is None else 0
+            if self._policy == "drop":
+                self.dropped += times
+            if self._policy != "keep":
+                return
+        self._counts[key] += times
+        for name, text in zip(self._names, key, strict=True):
+            if text is not None:
+                self._seen[name].add(text)
+
+    def _check_size(self) -> None:
+        """Stop as soon as the table is bound to be too large, so that memory is bounded."""
+        sizes = {}
+        for name in self._names:
+            labels = self._fixed.get(name) or self._seen[name] | self._declared[name].keys()
+            sizes[name] = max(len(labels), len(self._seen[name]))
+            if self._policy == "keep" and self._missing[name]:
+                sizes[name] += MISSING_LABEL not in labels
+        faults = {name: fault for name in self._names if (fault := self._fault(name))}
+        if not set(self._sensitive) & faults.keys():  # else that error is more useful
+            check_cells(sizes, self._sensitive, self._cells_limit, unfit=faults)
+        for fault in faults.values():
+            raise fault
+
+    def _fault(self, name: str) -> DataError | None:
+        declared = self._fixed.get(name) or tuple(self._declared[name])
+        labels = self._seen[name].union(declared)
+        return labels_fault(name, labels, self._levels_limit, is_declared=bool(declared))
+
+    def _ordered_labels(self, name: str) -> tuple[str, ...]:
+        declared = self._fixed.get(name) or tuple(self._declared[name])
+        others = self._seen[name].difference(declared)
+        if others and name in self._fixed:
+            place = self._names.index(name)
+            label = min(others)
+            times = sum(n for key, n in self._counts.items() if key[place] == label)
+            raise DataError(
+                f"Expected the labels of column {name!r} to be among its levels "
+                f"{shown_list(declared)}, got {label!r} in {times} records; add it to levels.",
+                argument="levels",
+                column=name,
+                label=label,
+            )
+        labels = declared + sorted_labels(others)
+        if self._policy == "keep" and self._missing[name]:
+            if MISSING_LABEL in self._seen[name]:
+                raise DataError(
+                    f"Expected no label {MISSING_LABEL!r} in column {name!r}, where missing "
+                    f"values are called so; rename it first.",
+                    argument="missing",
+                    column=name,
+                    label=MISSING_LABEL,
+                )
+            if MISSING_LABEL not in labels:
+                labels += (MISSING_LABEL,)
+        return labels
+
+
+def _collected(tallied: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """The counts of an engine, unless there are more than a table may have."""
+    combinations = tallied.head(MOST_CELLS + 1).collect()
+    if len(combinations) > MOST_CELLS:
+        raise DataError(
+            f"Expected at most {MOST_CELLS:,} different records, there are more; "
+            f"choose fewer useful columns, or make bands of them first.",
+            argument="useful",
+        )
+    return combinations
+
+
+def tally_frame(frame: Any, sensitive: Names, useful: Names | None, **options: Any) -> Tally:
+    """Tally of one whole frame; options as of a `Tally`."""
+    s_names, u_names = chosen_columns(column_names(frame), sensitive, useful)
+    tally = Tally(s_names, u_names, **options)
+    tally.add(frame)
+    return tally
+
+
+def _with_plain_columns(
+    data: nw.DataFrame[Any] | nw.LazyFrame[Any],
+) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """``data`` with columns of Python objects as text, because 1 == True as keys of a dict."""
+    for name, dtype in data.collect_schema().items():
+        if dtype.is_nested():
+            raise DataError(
+                f"Expected one value per record in column {name!r}, "
+                f"got a nested type {dtype}; unnest it first or leave it out.",
+                column=name,
+            )
+        if dtype == nw.Object and isinstance(data, nw.DataFrame):
+            texts = series_labels(data[name], frame_label)
+            data = data.with_columns(
+                nw.new_series(name, texts, nw.String(), backend=data.implementation)
+            )
+    return data
+
+
+def _categories(
+    data: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, dtype: Any
+) -> Iterable[object]:
+    """Levels that a column's type declares, whether seen or not, in the declared order."""
+    if isinstance(dtype, nw.Enum):
+        return dtype.categories
+    if dtype == nw.Categorical and isinstance(data, nw.DataFrame):
+        native = data.to_native()
+        if isinstance(native, pa.Table):
+            chunks = native[name].chunks
+            return chunks[0].dictionary.to_pylist() if chunks else ()
+        # A polars Categorical knows no levels of its own: its pool is shared by all frames.
+        if data.implementation.is_pandas_like():
+            return getattr(native[name].dtype, "categories", ())
+    return ()
+
+
+def _fixed_levels(levels: Levels, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    fixed = {}
+    if not isinstance(levels, Mapping):
+        raise ParameterError(
+            f"Expected levels as {{column: labels}}, got {shown(levels)}.", argument="levels"
+        )
+    for name, labels in levels.items():
+        if name not in names:
+            raise unknown_column(name, names, argument="levels").within("In levels")
+        listed = checked_tuple(labels, f"levels of column {name!r} as a list", argument="levels")
+        texts = labels if isinstance(labels, str) else tuple(map(label_text, listed))
+        fixed[name] = Column(name, texts).labels  # type: ignore[arg-type]  # refuses a bare text
+    return fixed

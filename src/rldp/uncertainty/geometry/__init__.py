@@ -1,0 +1,1 @@
+"""The shapes behind the sets F: balls of divergences, and the quantities of the paper."""

@@ -1,0 +1,1 @@
+"""How much of X a report keeps in the worst case over F."""

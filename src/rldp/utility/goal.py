@@ -1,0 +1,217 @@
+"""What a collection is made for: linear functionals of the table, and how well they are estimated.
+
+An unbiased estimate of a functional a·P from one report y is a number e(y) with Σ_y Q(y|x) e(y) =
+a(x) for every cell x. Over all such e the smallest variance at P̂ is aᵀ J⁺ a - (a·P̂)², where
+J = Σ_y Q(y|·) Q(y|·)ᵀ / P̂(y). A functional outside of the range of J cannot be estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rldp._types import Array
+from rldp.checks import shown
+from rldp.errors import ParameterError
+from rldp.tables.schema import Schema, label_text
+from rldp.tables.table import Table
+
+CELLS, S, U, U_GIVEN_S, INFORMATION = "cells", "s", "u", "u_given_s", "information"
+GOALS = (CELLS, S, U, U_GIVEN_S, INFORMATION)
+
+_IN_RANGE = 1e-7  # of a functional's size: what may lie outside of the range of J
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Linear functionals of P that shall be estimated, with weights.
+
+    Args:
+        functionals: shape (k, n_s, n_u), or (n_s, n_u) for one; the estimates are Σ a P.
+        weights: how much the squared error of each counts, shape (k,); equal if not given.
+        name: what people call it.
+
+    >>> from rldp import Table
+    >>> Goal.named("s", Table([[30, 10], [10, 50]])).functionals.shape
+    (2, 2, 2)
+    """
+
+    functionals: Array
+    weights: Any = None
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        """Check shapes and numbers."""
+        a = np.array(self.functionals, dtype=float)
+        a = a[None] if a.ndim == 2 else a
+        if a.ndim != 3 or not a.size or not np.isfinite(a).all() or not a.any(axis=(1, 2)).all():
+            raise ParameterError(
+                f"Expected functionals of shape (k, n_s, n_u), finite and none of them zero, "
+                f"got shape {a.shape}.",
+                argument="goal",
+            )
+        weights = np.ones(len(a)) if self.weights is None else np.array(self.weights, dtype=float)
+        if weights.shape != (len(a),) or not np.isfinite(weights).all() or not (weights > 0).all():
+            raise ParameterError(
+                f"Expected {len(a)} weights above 0, got {shown(self.weights)}.", argument="goal"
+            )
+        for array in (a, weights):
+            array.setflags(write=False)
+        object.__setattr__(self, "functionals", a)
+        object.__setattr__(self, "weights", weights)
+
+    @classmethod
+    def named(cls, name: str, table: Table) -> Goal:
+        """One of "cells", "s", "u" and "u_given_s", the last linearised at the frequencies."""
+        n_s, n_u = table.n_s, table.n_u
+        if name == CELLS:
+            a = np.eye(n_s * n_u).reshape(-1, n_s, n_u)
+        elif name == S:
+            a = np.repeat(np.eye(n_s)[:, :, None], n_u, axis=2)
+        elif name == U:
+            a = np.repeat(np.eye(n_u)[:, None, :], n_s, axis=1)
+        elif name == U_GIVEN_S:
+            a = _conditionals(table)
+        else:
+            raise ParameterError(
+                f"Expected a goal among {', '.join(GOALS)}, or a Goal, got {shown(name)}.",
+                argument="goal",
+            )
+        return cls(a, name=name)
+
+    @classmethod
+    def contrast(cls, schema: Schema, coefficients: Mapping[Any, float]) -> Goal:
+        """One combination of cells.
+
+        Args:
+            schema: the alphabets.
+            coefficients: from (label of S, label of U) to the coefficient of that cell; a single
+                label of S stands for all its cells.
+        """
+        a = np.zeros((schema.n_s, schema.n_u))
+        for key, value in coefficients.items():
+            s, u = key if isinstance(key, tuple) else (key, None)
+            row = _code(schema.s_labels, s)
+            a[row, slice(None) if u is None else _code(schema.u_labels, u)] += float(value)
+        return cls(a, name="contrast")
+
+    def matrix(self) -> Array:
+        """A, shape (cells, k), with the root of each weight in its column."""
+        flat = self.functionals.reshape(len(self.functionals), -1)
+        return np.asarray((np.sqrt(self.weights)[:, None] * flat).T)
+
+
+def as_goal(goal: str | Goal, table: Table) -> Goal | None:
+    """A goal by name or as it is, for a table; None for information."""
+    if isinstance(goal, str) and goal == INFORMATION:
+        return None
+    found = Goal.named(goal, table) if isinstance(goal, str) else goal
+    if not isinstance(found, Goal):
+        raise ParameterError(
+            f"Expected a goal among {', '.join(GOALS)}, or a Goal, got {shown(goal)}.",
+            argument="goal",
+        )
+    if found.functionals.shape[1:] != (table.n_s, table.n_u):
+        raise ParameterError(
+            f"Expected functionals over {table.n_s} × {table.n_u} cells, "
+            f"got {found.functionals.shape[1:]}.",
+            argument="goal",
+        )
+    return found
+
+
+def information_matrix(Q: Array, p_su: Array) -> Array:
+    """J = Σ_y Q(y|·) Q(y|·)ᵀ / P̂(y), shape (cells, cells)."""
+    flat = Q.reshape(-1, Q.shape[2])
+    p_y = p_su.ravel() @ flat
+    scaled = flat[:, p_y > 0] / np.sqrt(p_y[p_y > 0])
+    return np.asarray(scaled @ scaled.T)
+
+
+def variances(J: Array, goal: Goal, p_su: Array) -> Array:
+    """The smallest variance of one report's unbiased estimate of each functional; ∞ if none is."""
+    a = goal.functionals.reshape(len(goal.functionals), -1).T
+    values, vectors = np.linalg.eigh((J + J.T) / 2)
+    is_in_range = values > values.max() * len(J) * np.finfo(float).eps
+    inside = vectors[:, is_in_range].T @ a
+    outside = vectors[:, ~is_in_range].T @ a
+    second_moment = (inside**2 / values[is_in_range, None]).sum(axis=0)
+    is_lost = np.abs(outside).max(axis=0, initial=0.0) > _IN_RANGE * np.abs(a).max(axis=0)
+    variance = second_moment - (p_su.ravel() @ a) ** 2
+    return np.where(is_lost, np.inf, np.maximum(variance, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class GoalError:
+    """The errors of estimates of a goal, at the frequencies of the design sample.
+
+    Attributes:
+        goal: what is estimated.
+        variances: of one report, for each functional; ∞ where it cannot be estimated.
+        bound: what the weighted sum of variances is at least, whatever protocol with the same
+            guarantees is taken; None where no bound is known.
+    """
+
+    goal: Goal
+    variances: Array
+    bound: float | None = None
+
+    @property
+    def total(self) -> float:
+        """The weighted sum of the variances: what a design makes small."""
+        return float(self.goal.weights @ self.variances)
+
+    @property
+    def gap(self) -> float | None:
+        """The part of `total` that no protocol is proved to need; None where no bound is known."""
+        if self.bound is None or not np.isfinite(self.total):
+            return None
+        return max(0.0, 1 - self.bound / self.total) if self.total > 0 else 0.0
+
+    @property
+    def is_estimable(self) -> bool:
+        """Whether every functional can be estimated."""
+        return bool(np.isfinite(self.variances).all())
+
+    def std_error(self, n: ArrayLike) -> Array:
+        """The standard error of each functional from n reports."""
+        return np.asarray(np.sqrt(self.variances / np.asarray(n, dtype=float)))
+
+    def rmse(self, n: float) -> float:
+        """The root of the weighted mean squared error from n reports."""
+        return float(np.sqrt(self.total / self.goal.weights.sum() / n))
+
+
+def goal_error(Q: Array, goal: Goal, p_su: Array, bound: Any = None) -> GoalError:
+    """The errors of the best unbiased estimates of a goal from reports of Q[s, u, y]."""
+    found = variances(information_matrix(Q, p_su), goal, p_su)
+    return GoalError(goal, found, None if bound is None else float(bound))
+
+
+def _conditionals(table: Table) -> Array:
+    """The gradients of P(u|s) at P̂, for the S values that were seen."""
+    seen = np.flatnonzero(table.p_s > 0)
+    a = np.zeros((seen.size, table.n_u, table.n_s, table.n_u))
+    for i, s in enumerate(seen):
+        a[i, :, s, :] = (np.eye(table.n_u) - table.p_u_given_s[s][:, None]) / table.p_s[s]
+    functionals = a.reshape(-1, table.n_s, table.n_u)
+    functionals = functionals[np.abs(functionals).max(axis=(1, 2)) > 0]
+    if not len(functionals):
+        raise ParameterError(
+            "U has one value only: P(u|s) needs no estimate. Take another goal.", argument="goal"
+        )
+    return np.asarray(functionals)
+
+
+def _code(labels: tuple[str, ...], label: object) -> int:
+    text = label_text(label)
+    if text not in labels:
+        raise ParameterError(
+            f"Expected a label among {', '.join(map(repr, labels[:20]))}, got {shown(text)}.",
+            label=text,
+        )
+    return labels.index(text)

@@ -1,0 +1,195 @@
+"""The command line as a user meets it: results on stdout, one line of error, exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+import rldp
+from rldp.cli import main
+
+ADULT = ["adult", "--sensitive", "race", "--useful", "sex"]
+SOME = ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "ceiling")
+QUICK = ["--protocol", *SOME]  # without the search for the best
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """A CSV with two U columns, a missing value, and an unused column."""
+    rows = ["income,sex,age,town"]
+    for i in range(60):
+        income, sex, age = ["low", "mid", "high"][i % 3], "mf"[i % 2], "young" if i < 20 else "old"
+        rows.append(f"{income},{sex},{age},t{i}")
+    path = tmp_path / "survey.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_compare_prints_every_protocol_and_marks_the_best(capsys):
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "0.5", "1", "2"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr"))
+    assert out.count("★") == 3 + 1  # one for each ε, and the legend
+    assert "ε = 0.5" in out
+    assert "32,561 records" in out
+
+
+def test_compare_as_json_equals_the_python_call(capsys):
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "0.5", "2", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    F = rldp.ChiSquareSet(rldp.datasets.adult("race", "sex"))
+    expected = rldp.compare(F, [0.5, 2], protocols=SOME)
+    for record, reference in zip(records, expected, strict=True):
+        assert (record["protocol"], record["epsilon"]) == (
+            reference["protocol"],
+            reference["epsilon"],
+        )
+        for key in ("utility", "normalised"):
+            assert record[key] == reference[key]
+        for key in ("error", "epsilon_given_u", "epsilon_all"):
+            assert record[key] == (reference[key] if math.isfinite(reference[key]) else None)
+
+
+@pytest.mark.parametrize("kind", ["chi-square", "all", "known"])
+@pytest.mark.parametrize("bounds", ["sharp", "paper"])
+def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
+    assert main(["compare", *ADULT, *QUICK, "--set", kind, "--bounds", bounds, "--json"]) == 0
+    table = rldp.datasets.adult("race", "sex")
+    sets = {
+        "chi-square": rldp.ChiSquareSet,
+        "all": rldp.AllDistributions,
+        "known": rldp.KnownDistribution,
+    }
+    expected = rldp.compare(sets[kind](table), [0.5, 1, 2], protocols=SOME, bounds=bounds)
+    shown = json.loads(capsys.readouterr().out)
+    for record, reference in zip(shown, expected, strict=True):
+        assert record["utility"] == reference["utility"]
+
+
+def test_from_a_csv_to_a_protocol_in_two_commands(survey, tmp_path, capsys):
+    columns = [str(survey), "--sensitive", "income", "--useful", "sex", "age"]
+    assert main(["compare", *columns, *QUICK, "--epsilon", "1"]) == 0
+    output = tmp_path / "income.rldp.json"
+    assert main(["design", *columns, "--epsilon", "1", "-o", str(output)]) == 0
+    assert "income.rldp.json" in capsys.readouterr().out
+    p = rldp.load(output)
+    assert [column.name for column in p.schema.useful] == ["sex", "age"]
+    assert p.matrix.shape[:2] == (3, 4)
+
+
+def test_design_pins_parameters_and_chooses_variants(capsys):
+    arguments = ["design", *ADULT, "--epsilon", "1", "--protocol", "ue-cr", "--json"]
+    assert main([*arguments, "--pin", "kappa=0.9", "epsilon_2=0.25"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["parameters"]["kappa"] == 0.9
+    assert shown["parameters"]["epsilon_2"] == 0.25
+    assert main(["design", *ADULT, "-e", "1", "-p", "ue", "--pin", "variant=optimised"]) == 0
+    assert "0.268941" in capsys.readouterr().out  # 1/(e + 1)
+
+
+def test_plots_are_pictures(tmp_path):
+    curve, bars = tmp_path / "curve.png", tmp_path / "bars.svg"
+    assert main(["compare", *ADULT, *QUICK, "--plot", str(curve)]) == 0
+    assert main(["compare", *ADULT, *QUICK, "--epsilon", "1", "--plot", str(bars)]) == 0
+    assert curve.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in bars.read_text()
+
+
+def test_the_demo_shows_a_table_and_leaves_a_picture_and_a_protocol(tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path / "demo")]) == 0
+    assert "ue-cr" in capsys.readouterr().out
+    assert (tmp_path / "demo" / "tradeoff.png").stat().st_size > 10_000
+    assert rldp.load(tmp_path / "demo" / "race.rldp.json").epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        (["compare", *ADULT, "--epsilon", "-1"], "-1"),
+        (["compare", *ADULT, "--epsilon", "0"], "got 0"),
+        (["compare", *ADULT, "--epsilon", "nan"], "nan"),
+        (["compare", *ADULT, "--epsilon", "one"], "--epsilon"),
+        (["compare", *ADULT, "--alpha", "2"], "alpha"),
+        (["compare", *ADULT, "--bounds", "loose"], "loose"),
+        (["compare", *ADULT, "--plot", "x.bmp"], "x.bmp"),
+        (["compare", *ADULT, "--plot", "no/such/folder/x.png"], "no/such/folder"),
+        (["compare", "adult", "--sensitive", "race"], "--useful"),
+        (["compare", "adult", "--sensitive", "rice", "--useful", "sex"], "rice"),
+        (["compare"], "DATA"),
+        (["compare", "adult"], "--sensitive"),
+        (["compare", "nowhere.csv", "--sensitive", "a"], "nowhere.csv"),
+        (["design", *ADULT], "--epsilon"),
+        (["design", *ADULT, "-e", "1", "-p", "magic"], "magic"),
+        (["design", *ADULT, "-e", "1", "-p", "ir", "--pin", "kappa=1"], "kappa"),
+        (["design", *ADULT, "-e", "1", "-p", "ir", "--pin", "epsilon_2"], "epsilon_2"),
+        (["design", *ADULT, "-e", "1", "-o", "no/such/folder/p.json"], "no/such/folder"),
+        (["frobnicate"], "frobnicate"),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_gives_one_line_that_names_the_culprit(arguments, culprit, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert culprit in err
+
+
+def test_missing_values_are_refused_kept_or_dropped(survey, capsys):
+    survey.write_text(survey.read_text() + "low,,old,t\n,m,old,t\n")
+    columns = [str(survey), "--sensitive", "income", "--useful", "sex", "--epsilon", "1"]
+    assert main(["compare", *columns]) == 2
+    error = capsys.readouterr().err
+    assert "income" in error
+    assert "sex" in error
+    assert main(["compare", *columns, *QUICK, "--missing", "keep"]) == 0
+    assert "S = income (4)   U = sex (3)" in capsys.readouterr().out
+    assert main(["compare", *columns, *QUICK, "--missing", "drop"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "60 records (2 with missing values dropped)" in words
+
+
+def test_one_sensitive_value_is_nothing_to_protect(tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    path.write_text("s,u\na,x\na,y\n")
+    assert main(["compare", str(path), "--sensitive", "s"]) == 2
+    assert "nothing to protect" in capsys.readouterr().err
+
+
+def test_the_console_script_and_the_module_agree():
+    run = subprocess.run(
+        [sys.executable, "-m", "rldp.cli", "compare", "nowhere.csv", "-s", "a"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert "Traceback" not in run.stderr
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from rldp.cli import main; main(['--help'])\n"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'matplotlib', 'narwhals'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr.strip() == "[]"
+    assert "compare" in run.stdout
+
+
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, capsys, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rldp.designing.design.design", stop)
+    output = tmp_path / "p.json"
+    assert main(["design", *ADULT, "--epsilon", "1", "-o", str(output)]) == 130
+    assert capsys.readouterr().err.startswith("interrupted")
+    assert list(tmp_path.iterdir()) == []

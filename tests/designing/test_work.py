@@ -1,0 +1,35 @@
+"""Searches under test end by work, so that each ends at the same step on every machine."""
+
+from __future__ import annotations
+
+import inspect
+import os
+
+import numpy as np
+
+import rldp
+from tests.support.work import clock, searching_modules
+
+TABLE = rldp.datasets.jeffreys(3, 3, 1000, seed=1).table
+
+
+def test_all_searches_look_at_the_clock_that_goes_by_work():
+    clocks = [module.time for module in searching_modules() if hasattr(module, "time")]
+    assert len(clocks) > 5
+    assert all(found is clock for found in clocks)
+    assert not any("from time import" in inspect.getsource(m) for m in searching_modules())
+
+
+def test_a_search_ends_at_the_same_step_again(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # threads may look at the clock in any order
+    F = rldp.ChiSquareSet(TABLE)
+    first, second = (rldp.design(F, 0.5, "optimal", time_limit=1.0) for _ in range(2))
+    assert np.array_equal(first.matrix, second.matrix)
+    assert first.optimality_gap == second.optimality_gap > 1e-3  # it did not end by itself
+
+
+def test_more_work_finds_more():
+    F = rldp.ChiSquareSet(TABLE)
+    short, long = (rldp.design(F, 0.5, "optimal", time_limit=t) for t in (0.5, 4.0))
+    assert long.utility > short.utility
+    assert long.utility + long.optimality_gap < short.utility + short.optimality_gap

@@ -1,0 +1,124 @@
+"""Risk in words: figures are rounded up, and every sentence says of whom it speaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rldp
+from rldp import ChiSquareSet, Guarantee, Table, design
+from rldp.auditing.attackers import attackers_of
+from rldp.auditing.guarantees import AuditedGuarantee
+from rldp.decimals import rounded_up
+from rldp.presentation.risk_texts import (
+    attacker_in_words,
+    attacker_rows,
+    guarantee_in_words,
+    people,
+    refreshed_in_words,
+    repeated_in_words,
+    risk_line,
+    short_advice,
+)
+
+TABLE = Table([[30, 10, 5], [10, 50, 20], [3, 2, 9]])
+
+
+@given(st.floats(0, 1))
+def test_a_count_of_people_is_never_below_the_share(share):
+    text = people(share).replace(",", "")
+    count = 1 if text == "<1" else int(text)
+    assert 1000 * share <= count + 1e-8
+    assert count - 1 <= 1000 * share + 1e-8
+    if share > 1e-6:
+        assert text != "0"
+
+
+@pytest.fixture(scope="module")
+def p():
+    return design(ChiSquareSet(TABLE), 1.0, "grr-cr")
+
+
+def test_every_attacker_has_a_row_and_a_sentence(p):
+    found = rldp.risk(p, simulations=1).attackers
+    rows = attacker_rows(found, p.schema)
+    assert [row[0] for row in rows] == [
+        "a stranger",
+        "someone who knows U",
+        "someone who knows more than assumed",
+        "a stranger with 2 fresh reports",
+    ]
+    for attacker, row in zip(found, rows, strict=True):
+        sentence = attacker_in_words(attacker, p.schema)
+        assert sentence[1:].startswith(row[0][1:])
+        before, after = row[1].split(" → ")
+        assert before == people(attacker.without.right)
+        assert after.removeprefix("≤") == people(attacker.with_report.right)
+        assert f"right for {before} without" in sentence
+        assert people(attacker.with_report.over_99) in sentence
+    assert rows[2][1].count("≤") == 1  # of all relations the worst
+
+
+def test_a_bound_is_called_one(p):
+    attacker = dataclasses.replace(attackers_of(p)[0], is_bound=True)
+    assert "for at most " in attacker_in_words(attacker, p.schema)
+    assert "→ ≤" in attacker_rows([attacker], p.schema)[0][1]
+    assert "with one for ≤" in risk_line([attacker], p.schema)
+
+
+def test_odds_without_limit_are_called_so(p):
+    attacker = dataclasses.replace(attackers_of(p)[0], epsilon=math.inf)
+    assert "change by any factor" in attacker_in_words(attacker, p.schema)
+
+
+def test_one_line_has_all_who_have_one_report(p):
+    found = attackers_of(p)
+    line = risk_line(found, p.schema)
+    assert "\n" not in line
+    for attacker in found:
+        assert people(attacker.with_report.right) in line
+    assert f"(knows U, {people(found[1].without.right)} without)" in line
+
+
+def test_several_reports_and_their_bounds(p):
+    line = repeated_in_words(rldp.repeated(p, 3), p.schema)
+    assert line.startswith("3 fresh reports of one person: ε = ")
+    assert "for someone who knows U" in line
+    assert "through ε over all distributions" in line
+    bound = dataclasses.replace(rldp.repeated(p, 3), is_bound=True)
+    assert "at most ε" in repeated_in_words(bound, p.schema)
+
+
+def test_refreshed_reports_have_the_promise_of_the_kept_answer(p):
+    one, several = (rldp.repeated(p, k, keep=0.5) for k in (1, 4))
+    line = refreshed_in_words(one, several, p.epsilon)
+    assert "any number of them at most ε = 1, what is promised for the kept answer" in line
+    assert "that of the kept answer" in refreshed_in_words(one, several, None)
+
+
+def test_a_guarantee_by_pair_names_the_pair_with_least_room(p):
+    levels = np.full((3, 3), 2.0)
+    levels[0, 1] = 1.5
+    by_pair = AuditedGuarantee(Guarantee(p.uncertainty, levels), p.channel)
+    whom, claimed, audited, verdict = guarantee_in_words(by_pair, p.schema)
+    worst = by_pair.pairs[0]
+    assert audited == f"audited {rounded_up(worst.audited)}"
+    assert whom.endswith(f"{worst.s} against {worst.other_s}")
+    assert claimed == f"ε ≤ {worst.claimed:g}"
+    assert verdict == "holds"
+    known = AuditedGuarantee(Guarantee(rldp.GivenU(TABLE), 1e-3), p.channel)
+    assert guarantee_in_words(known, p.schema)[0] == "someone who knows U"
+    assert guarantee_in_words(known, p.schema)[3] == "is BROKEN"
+
+
+def test_advice_is_given_where_it_is_needed_only():
+    short = rldp.risk(np.ones((3, 3, 1)), ChiSquareSet(TABLE), simulations=500).coverage
+    fine = dataclasses.replace(short, simulated=0.95, at_frequencies=0.95, at_uniform=0.95)
+    assert short_advice(fine) is None
+    bad = dataclasses.replace(fine, at_uniform=0.5)
+    assert "finite Kullback-Leibler set, or total variation" in short_advice(bad)

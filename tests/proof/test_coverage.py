@@ -1,0 +1,35 @@
+"""Every statement and every branch of the exact checker runs in its tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.support.files import ROOT, TESTS
+
+FILES = "test_proof.py", "test_forged_claims.py", "test_guarantees.py"
+LONG = "no_false or families or mutated or no_multiplier or twelve_digits or seven_digits"
+
+
+def test_the_checker_is_covered_to_the_last_branch(tmp_path):
+    environment = os.environ | {"COVERAGE_FILE": str(tmp_path / "coverage")}
+    coverage = [sys.executable, "-m", "coverage"]
+    files = [str(TESTS / "proof" / name) for name in FILES]
+    run = ["run", "--branch", "--source=rldp.proof", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    subprocess.run(
+        [*coverage, *run, *files, "-k", f"not ({LONG})"],
+        check=True,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+    )
+    report = subprocess.run(
+        [*coverage, "report", "--show-missing", "--fail-under=100"],
+        check=False,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert report.returncode == 0, report.stdout

@@ -1,0 +1,306 @@
+"""A checker written from docs/format.md, Section 4, and nothing else: decimals of 80 digits.
+
+It rounds to nearest instead of to the safe side, with a margin far above its rounding errors, so it
+is no proof. It shows that the page says all that a checker needs.
+"""
+
+from __future__ import annotations
+
+import decimal
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+D = decimal.Decimal
+MARGIN = D(10) ** -50
+
+
+class NotProvedError(Exception):
+    pass
+
+
+def number(text: str) -> D:
+    value = Fraction(text)
+    return D(value.numerator) / D(value.denominator)
+
+
+def whole(rows: Any) -> Any:
+    return [whole(row) for row in rows] if isinstance(rows, list) else int(rows)
+
+
+def need(condition: bool, what: str) -> None:
+    if not condition:
+        raise NotProvedError(what)
+
+
+def check(document: dict[str, Any]) -> None:
+    with decimal.localcontext() as context:
+        context.prec = 80
+        for guarantee in guarantees(document):
+            parts = {
+                name: whole(part)
+                for name, part in document["channel"].items()
+                if name not in ("kind", "bits")
+            }
+            if guarantee["uncertainty"]["kind"] != "given-u":
+                Claim(guarantee, document["channel"]["kind"]).check(parts)
+                continue
+            for u in range(len(guarantee["uncertainty"]["counts"][0])):
+                Claim(given_u(guarantee, u), document["channel"]["kind"]).check(slice_at(parts, u))
+
+
+def guarantees(document: dict[str, Any]) -> list[dict[str, Any]]:
+    if document["version"] == 1:
+        return [document | {"levels": document["epsilon"]}]
+    listed: list[dict[str, Any]] = document["guarantees"]
+    rows = listed[0]["levels"]
+    numbers = [x for row in rows for x in row if x != "inf"] if isinstance(rows, list) else [rows]
+    need(max(numbers) == document["epsilon"], "epsilon")
+    return listed
+
+
+def given_u(guarantee: dict[str, Any], u: int) -> dict[str, Any]:
+    """All distributions, for one u alone."""
+    counts = [[row[u]] for row in guarantee["uncertainty"]["counts"]]
+    return guarantee | {"uncertainty": {"kind": "all", "counts": counts}}
+
+
+def slice_at(parts: dict[str, Any], u: int) -> dict[str, Any]:
+    n_s = len(parts.get("Q", parts.get("own", parts.get("r_s"))))
+    made = {name: [[rows[u]] for rows in parts[name]] for name in parts if name in ("Q", "own")}
+    if "r_u" in parts:
+        made |= {"r_s": parts["r_s"], "r_u": [parts["r_u"][u]]}
+    if "other" in parts:
+        n_u, other = len(parts["own"][0]), parts["other"]
+        made["other"] = other if len(other) == n_s else [other[s * n_u + u] for s in range(n_s)]
+    return made
+
+
+class Claim:
+    def __init__(self, document: dict[str, Any], channel_kind: str) -> None:
+        F, self.certificate = document["uncertainty"], document["certificate"]
+        self.channel_kind = channel_kind
+        self.kind, self.counts = F["kind"], F["counts"]
+        self.n_s, self.n_u = len(self.counts), len(self.counts[0])
+        self.N = [sum(row) for row in self.counts]
+        self.n = sum(self.N)
+        self.p = [D(N) / (self.n or 1) for N in self.N]
+        levels = document["levels"]
+        self.E: dict[tuple[int, int], D] = {}
+        for s1, s2 in permutations(range(self.n_s), 2):
+            level = levels[s1][s2] if isinstance(levels, list) else levels
+            if level != "inf":
+                need(0 < level <= 100, "level")
+                self.E[s1, s2] = D(level).exp()
+        self.joint = {tuple(entry[:-3]): entry[-3:] for entry in self.certificate["joint"]}
+        if self.kind == "kl-finite":
+            self.kind, x, df = "kl", number(self.certificate["quantile"]), self.n_s * self.n_u - 1
+            need(x >= 2 * df, "quantile")
+            need((df - x / 2).exp() * (x / (2 * df)) ** df <= D(F["alpha"]), "quantile")
+            self.b = x / (2 * self.n)
+        elif self.kind in ("chi-square", "renyi", "kl"):
+            x = number(self.certificate["quantile"])
+            need(tail(x, self.n_s * self.n_u - 1) <= D(F["alpha"]), "quantile")
+            self.q = number(F["order"]) if self.kind == "renyi" else D(2)
+            power = 1 + self.q * (self.q - 1) * x / (2 * self.n)
+            self.b = x / (2 * self.n) if self.kind == "kl" else power ** (1 / self.q) - 1
+        if self.kind == "polytope":
+            given = [[[number(x) for x in row] for row in P] for P in F["distributions"]]
+            frequencies = [[D(c) / self.n for c in row] for row in self.counts]
+            self.corners = [frequencies, *given]
+        if self.kind == "total-variation":
+            radius, cells = number(self.certificate["radius"]), self.n_s * self.n_u
+            need((self.n * radius**2 / 2).exp() * D(F["alpha"]) >= 2**cells - 2, "radius")
+            self.delta = radius / 2
+
+    # --- one column, two columns ---
+
+    def bounds(self, s: int, q: list[int], place: tuple[int, int]) -> tuple[D, D]:
+        M, m = D(max(q)), D(min(q))
+        if self.kind == "polytope":
+            means = [a / mass for a, mass in self.weighted(s, [D(x) for x in q]) if mass]
+            return (max(means), min(means)) if means else (M, m)
+        if not self.N[s] or self.kind == "all":
+            return M, m
+        if self.kind == "known":
+            mean = D(sum(c * x for c, x in zip(self.counts[s], q, strict=True))) / self.N[s]
+            return mean, mean
+        if self.kind == "total-variation":
+            y = max(D(0), self.p[s] - self.delta)
+            up, down = [D(max(q) - x) for x in q], [D(x - min(q)) for x in q]
+            return M - self.L(s, up, y) / self.p[s], m + self.L(s, down, y) / self.p[s]
+        tables = self.certificate["multipliers"]
+        if tables is None:
+            return M, m
+        mu, nu = (int(tables[name][place[0]][place[1]]) for name in ("upper", "lower"))
+        need(nu <= min(q) and max(q) <= mu, "multiplier")
+        kappa = self.b / self.p[s]
+        up, down = [D(mu - x) for x in q], [D(x - nu) for x in q]
+        return min(M, mu - self.V(s, up, kappa)), max(m, nu + self.V(s, down, kappa))
+
+    def mean(self, s: int, gaps: list[D]) -> D:
+        """A, or G."""
+        pairs = [(D(c) / self.N[s], g) for c, g in zip(self.counts[s], gaps, strict=True) if c]
+        if self.kind == "kl":
+            if any(g == 0 for _, g in pairs):
+                return D(0)
+            return sum((r * g.ln() for r, g in pairs), D(0)).exp()
+        return sum((r * g ** (1 - 1 / self.q) for r, g in pairs if g), D(0))
+
+    def V(self, s: int, gaps: list[D], kappa: D) -> D:  # noqa: N802  # as on the page
+        mean = self.mean(s, gaps)
+        if self.kind == "kl":
+            return mean * (-kappa).exp()
+        return (mean / (1 + kappa)) ** (self.q / (self.q - 1)) if mean else D(0)
+
+    def h(self, s: int, gaps: list[D], t: D) -> D:
+        mean, top, q = self.mean(s, gaps), self.V(s, gaps, D(0)), getattr(self, "q", D(2))
+        if self.kind == "kl":
+            return top if top <= t else t + t * (mean / t).ln() if t else D(0)
+        if q * top <= (q - 1) * t:
+            return top
+        inside = (q / (q - 1)) ** (q - 1) * (mean * t) ** q if t else D(0)
+        return (2 * q - 1) / q * inside ** (1 / (2 * q - 1)) - t if inside else -t
+
+    def L(self, s: int, gaps: list[D], y: D) -> D:  # noqa: N802  # as on the page
+        total = D(0)
+        for gap, c in sorted(zip(gaps, self.counts[s], strict=True)):
+            b = min(y, D(c) / self.n)
+            total, y = total + gap * b, y - b
+        return total
+
+    def weighted(self, s: int, c: list[D]) -> list[tuple[D, D]]:
+        """c·P_s and P(s) in each corner."""
+        rows = [P[s] for P in self.corners]
+        return [(sum(p * x for p, x in zip(row, c, strict=True)), sum(row)) for row in rows]
+
+    def by_corners(self, s1: int, c1: list[D], s2: int, c2: list[D]) -> bool:
+        one, two = self.weighted(s1, c1), self.weighted(s2, [-c for c in c2])
+        if not any(mass for _, mass in one) or not any(mass for _, mass in two):
+            return False
+        g = [[alpha * b - a * beta for b, beta in two] for a, alpha in one]
+        each = range(len(g))
+        return all(g[i][i] >= 0 for i in each) and all(
+            g[i][j] + g[j][i] >= -2 * (g[i][i] * g[j][j]).sqrt() for i in each for j in each
+        )
+
+    def by_two(self, s1: int, c1: list[D], s2: int, c2: list[D], place: tuple[int, ...]) -> bool:
+        if self.kind == "polytope":
+            return self.by_corners(s1, c1, s2, c2)
+        if self.kind == "total-variation":
+            return bool(self.N[s1] and self.N[s2]) and self.moved(s1, c1, s2, c2)
+        if self.kind in ("all", "known") or not (self.N[s1] and self.N[s2]):
+            return False
+        if place not in self.joint:
+            return False
+        mu1, mu2, eta = map(number, self.joint[place])
+        if eta < 0 or mu1 < max(c1) or mu2 < max(c2):
+            return False
+        left = mu1 + mu2 + eta * self.b
+        left -= self.h(s1, [mu1 - c for c in c1], eta * self.p[s1])
+        left -= self.h(s2, [mu2 - c for c in c2], eta * self.p[s2])
+        return left <= MARGIN
+
+    def moved(self, s1: int, c1: list[D], s2: int, c2: list[D]) -> bool:
+        C, w = max(c1) + max(c2), self.p[s1] + self.p[s2]
+        K = max(D(0), w - self.delta)
+        g1, g2 = [max(c1) - c for c in c1], [max(c2) - c for c in c2]
+        low, high = max(D(0), K - self.p[s2]), min(self.p[s1], K)
+        places = [low, high, *self.corners(s1, g1), *(K - y for y in self.corners(s2, g2))]
+        for y in places:
+            if not low <= y <= high:
+                continue
+            L1, L2 = self.L(s1, g1, y), self.L(s2, g2, K - y)
+            ends, b = (y, y + w - K), L1 - L2 + C * w
+            values = [C * m * m - b * m + L1 * w for m in ends]
+            if C > 0 and 2 * C * ends[0] < b < 2 * C * ends[1]:
+                values.append(4 * C * L1 * w - b * b)
+            if min(values) < -MARGIN:
+                return False
+        return True
+
+    def corners(self, s: int, gaps: list[D]) -> list[D]:
+        sums = [D(0)]
+        for _, c in sorted(zip(gaps, self.counts[s], strict=True)):
+            sums.append(sums[-1] + D(c) / self.n)
+        return sums
+
+    # --- the channels ---
+
+    def check(self, parts: dict[str, Any]) -> None:
+        getattr(self, self.channel_kind)(**parts)
+
+    def shown(
+        self, s1: int, a1: int, q1: list[int], s2: int, a2: int, q2: list[int], places: Any
+    ) -> None:
+        (one, two, both), E = places, self.E[s1, s2]
+        M, m = self.bounds(s1, q1, one)[0], self.bounds(s2, q2, two)[1]
+        if a1 * M <= E * a2 * m:
+            return
+        c1, c2 = [D(a1 * x) for x in q1], [-E * a2 * x for x in q2]
+        need(self.by_two(s1, c1, s2, c2, both), f"{both}")
+
+    def dense(self, Q: Any) -> None:
+        for y, (s1, s2) in product(range(len(Q[0][0])), self.E):
+            q1, q2 = [row[y] for row in Q[s1]], [row[y] for row in Q[s2]]
+            self.shown(s1, 1, q1, s2, 1, q2, ((y, s1), (y, s2), (y, s1, s2)))
+
+    def independent(self, r_s: Any, r_u: Any) -> None:
+        for s1, s2 in self.E:
+            pairs = [pair for pair in zip(r_s[s1], r_s[s2], strict=True) if any(pair)]
+            need(all(bottom for _, bottom in pairs), "zero in r_s")
+            ratio = max(Fraction(*pair) for pair in pairs)
+            for y in range(len(r_u[0])):
+                q, places = [row[y] for row in r_u], ((y, s1), (y, s2), (y, s1, s2))
+                self.shown(s1, ratio.numerator, q, s2, ratio.denominator, q, places)
+
+    def choice(self, own: Any, other: Any) -> None:
+        for b, z in product(range(self.n_s), range(len(other[0]))):
+            M, m = self.bounds(b, [row[z] for row in own[b]], (b, z))
+            against = [E for (s1, _), E in self.E.items() if s1 == b]
+            of_others = [E for (_, s2), E in self.E.items() if s2 == b]
+            need(not against or min(against) * other[b][z] >= M, f"{b}, {z}")
+            need(not of_others or other[b][z] <= min(of_others) * m, f"{b}, {z}")
+
+    def unary(self, own: Any, other: Any) -> None:
+        by_cell, symbols = len(other) != self.n_s, range(len(other[0]))
+        for s, u, z in product(range(self.n_s), range(self.n_u), symbols):
+            is_exempt = all(s1 != s for s1, _ in self.E)
+            is_shared = other[s * self.n_u + u if by_cell else s][z] > 0
+            need(is_shared or not own[s][u][z] or is_exempt, "zero")
+        for ((s1, s2), E), z1, z2 in product(self.E.items(), symbols, symbols):
+            if by_cell:
+                for u1, u2 in product(range(self.n_u), repeat=2):
+                    o1, o2 = other[s1 * self.n_u + u1][z1], other[s2 * self.n_u + u2][z2]
+                    left, right = own[s1][u1][z1] * o2, own[s2][u2][z2] * o1
+                    need(not (o1 and o2) or left <= E * right, "cells")
+            elif other[s1][z1] and other[s2][z2]:
+                q1, q2 = [row[z1] for row in own[s1]], [row[z2] for row in own[s2]]
+                places = ((z1, s1), (z2, s2), (s1, z1, s2, z2))
+                self.shown(s1, other[s2][z2], q1, s2, other[s1][z1], q2, places)
+
+
+def tail(x: D, df: int) -> D:
+    """Pr(χ² > x) by the series of the lower incomplete gamma function."""
+    t, half = x / 2, D(df) / 2
+    gamma = D(1) if df % 2 == 0 else pi().sqrt()
+    j = D(1) if df % 2 == 0 else D("0.5")
+    while j < half:
+        gamma, j = gamma * j, j + 1
+    term, total, k = 1 / half, D(0), half
+    while term > D(10) ** -75:
+        total, k = total + term, k + 1
+        term *= t / k
+    return 1 - total * t**half * (-t).exp() / gamma
+
+
+def pi() -> D:
+    """By Machin's formula."""
+
+    def arctan(x: int) -> D:
+        total, power, k = D(0), D(1) / x, 0
+        while abs(power) > D(10) ** -78:
+            total, power, k = total + power / (2 * k + 1), -power / (x * x), k + 1
+        return total
+
+    return 4 * (4 * arctan(5) - arctan(239))

@@ -1,0 +1,66 @@
+"""What runs in the field starts quickly: heavy packages are imported only where they are needed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rldp
+
+HEAVY = ("scipy", "highspy", "clarabel", "matplotlib")
+
+
+def loaded(code: str, *arguments: str) -> set[str]:
+    """Heavy packages that a new process has imported once it has run the code."""
+    shown = f"{code}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{shown}", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(rldp.__file__).parents[1])},
+    )
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "rldp",
+        "rldp.channel",
+        "rldp.proof",
+        "rldp.protocol",
+        "rldp.protocol.loading",
+        "rldp.release",
+        "rldp.release.mixin",
+        "rldp.release.release_file",
+        "rldp.spark",
+        "rldp.tables.read_table",
+    ],
+)
+def test_the_field_imports_nothing_heavy(module):
+    assert loaded(f"import {module}") == set()
+
+
+def test_a_public_file_releases_without_scipy(tmp_path):
+    F = rldp.ChiSquareSet(rldp.Table([[30, 10], [10, 50]], ["a", "b"], ["x", "y"]))
+    for name in ("grr", "ue-cr", "ir", "srr"):
+        rldp.design(F, 1.0, name).public().save(tmp_path / f"{name}.json")
+    (tmp_path / "records.csv").write_text("S,U\na,x\nb,y\n")
+    code = (
+        "import numpy, os, pickle, rldp\n"
+        "os.chdir(sys.argv[1])\n"
+        "for name in ('grr', 'ue-cr', 'ir', 'srr'):\n"
+        "    p = pickle.loads(pickle.dumps(rldp.load(f'{name}.json')))\n"
+        "    assert len(p.release([{'S': 'a', 'U': 'x'}])) == 1\n"
+        "    p.release(numpy.array([[0, 1]]))\n"
+        "    assert rldp.release_file(p, 'records.csv', f'{name}.csv') == 2\n"
+    )
+    assert loaded(code, str(tmp_path)) == set()
+
+
+def test_designing_does_import_it():
+    code = "import rldp\nrldp.design(rldp.AllDistributions(rldp.Table([[1, 1], [1, 1]])), 1, 'grr')"
+    assert "scipy" in loaded(code)  # so that the tests above can fail
