@@ -118,6 +118,10 @@ class FileError(RldpError, OSError):
 class TooLargeError(RldpError, MemoryError):
     """An object would be too large to build."""
 
+    def __new__(cls, *args: object, **_: object) -> Self:
+        """Make one; MemoryError's own way, which comes first otherwise, refuses classes of ours."""
+        return Exception.__new__(cls, *args)
+
 
 class MissingExtraError(RldpError, ImportError):
     """An optional package is needed that is not installed."""

@@ -165,8 +165,8 @@ def _check_options(
     """Refuse what does not go together."""
     if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
         raise ParameterError(
-            "hidden=True goes with protocol 'optimal' or 'best', and neither with bounds='paper' "
-            "nor with identifiable=True: what S is cannot be estimated from reports without it.",
+            "A protocol that does not read S is 'optimal' or 'best', with neither the paper's "
+            "bounds nor identifiable cells: cells cannot be estimated unless the reports read S.",
             argument="hidden",
         )
     if pinned and protocol in (*PROGRAMMES, BEST):
@@ -174,16 +174,16 @@ def _check_options(
     is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.goal is not None and not is_free:
         raise ParameterError(
-            f"Expected protocol 'optimal' or 'best' with a goal other than information, neither "
-            f"bounds='paper' nor identifiable=True, got {protocol!r}.",
+            f"Expected protocol 'optimal' or 'best' for a goal other than information, with "
+            f"neither the paper's bounds nor identifiable cells, got {protocol!r}.",
             argument="goal",
         )
     is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
     if not (options.is_plain or is_free or (is_family and options.layers is not None)):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal' and 'best'; epsilon_given_u and epsilon_all with closed forms too, "
-            f"and neither with bounds='paper' nor with identifiable=True.",
+            f"go with 'optimal' and 'best'; guarantees against someone who knows U and whatever is "
+            f"true with closed forms too, and none with the paper's bounds or identifiable cells.",
             argument="protocol",
         )
 
