@@ -90,7 +90,7 @@ def design(
         parameters: parameters to pin, under the names that the result reports.
         hidden: for optimal and best, ask that the randomiser does not read S: Q(y|s,u) = Q(y|u).
         identifiable: ask that every cell of the table can be estimated from reports, by mixing in
-            as little as possible of a closed form that allows it. The name tells of both, such as
+            as little as possible of a closed form that allows it. The name says so, such as
             "polyopt+grr-cr". Where no mixture is possible or useful the closed form itself is
             returned, under its own name.
         condition: how ill-conditioned the estimate may be then; by default twice the best of the

@@ -51,7 +51,7 @@ class PublicProtocol(Releasing, Estimating):
     """What a client needs and nothing else: the alphabets and the integer table, no sample.
 
     The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
-    the CR family is made from the frequencies of the design sample, and so tells of them.
+    the CR family is made from the frequencies of the design sample and reveals them in part.
 
     Formal guarantee: none over F. `epsilon` is a claim that the whole protocol proves: neither the
     counts that define F nor the certificate are here, so nothing of it can be checked from this

@@ -1,4 +1,4 @@
-"""What one report may tell of S, and to whom: the audited ε of a protocol in sentences."""
+"""What one report may reveal about S, and to whom: the audited ε of a protocol in sentences."""
 
 from __future__ import annotations
 

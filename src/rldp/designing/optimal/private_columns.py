@@ -107,7 +107,7 @@ class PrivateColumns:
 
         Few pairs of S values bind. Those that do at the columns `near` are conditions from the
         beginning, the others once the best column without them breaks them. What the solver gives
-        up on, or time does not allow, is left out, and the flags tell of it.
+        up on, or time does not allow, is left out, and the flags say so.
         """
         if not self._is_conic:
             return self._cut(objectives, deadline)
