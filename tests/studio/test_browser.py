@@ -501,6 +501,19 @@ def test_computations_can_be_stopped(page, studio):
     page.wait_for_selector("#proof >> text=✓ Proved")
 
 
+def test_a_slow_press_on_stop_is_not_lost(page, studio):
+    """News of the job comes while the button is down; the focus stays on it, too."""
+    page.goto(f"{studio.address}#step=tradeoff&data=adult&s=race&u=income&epsilon=2.3")
+    page.focus("#stop")
+    page.hover("#stop")
+    page.mouse.down()
+    for _ in range(3):
+        page.wait_for_event("response", lambda response: "/api/jobs/" in response.url)
+    assert page.evaluate("document.activeElement.id") == "stop"
+    page.mouse.up()
+    page.wait_for_selector("text=Searches stopped: what was found stays.")
+
+
 def test_the_way_by_keyboard_alone(browser, studio):
     with page_of(browser, expected=["status of 422"]) as page:  # for a moment there is no U
         _keys(page, studio)

@@ -1,6 +1,6 @@
 // Curves and intervals as SVG, drawn to the width there is; colours come from the style sheet.
 
-import { h, percent, s, short } from "./dom.js";
+import { percent, s, short } from "./dom.js";
 
 const MARKS = { grr: "circle", ue: "down", srr: "square", ir: "up", "grr-cr": "diamond", "ue-cr": "cross", polyopt: "pentagon", best: "star", ceiling: "" };
 
@@ -121,6 +121,3 @@ export function rise(prior, posterior) {
     s("circle", { class: "prior", cx: at(prior), cy: 9, r: 4 }),
     s("path", { class: "posterior", d: `M${at(posterior)} 3l6 6l-6 6l-6 -6z` }));
 }
-
-export const bar = (share, label) =>
-  h("progress", { max: 1, value: Math.min(1, Math.max(0, share ?? 0)), "aria-label": label });

@@ -2,9 +2,9 @@
 
 import { follow, post, stop } from "./api.js";
 import { announce, bits, clearErrors, codePanel, errorPlace, fact, h, next, percent, seconds, showError, table } from "./dom.js";
-import { bar } from "./charts.js";
 import { heatMap } from "./heat.js";
 import { at, change, read } from "./state.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Protocol";
 export const LEAD = "What a person sends instead of the record: how likely is each report, for each record?";
@@ -30,7 +30,8 @@ export async function designed(section, page, work, result, isAgain = false) {
   const isWanted = () => page.isAlive() && JSON.stringify(read()) === mine;
   result.replaceChildren();
   const job = await post("design", { ...choice, again: isAgain });
-  const ended = await follow(job, (told) => status(work, told), isWanted);
+  const working = workLine(work, "Information kept so far", "Stop with the best so far", (told) => stop(told).catch(() => {}));
+  const ended = await follow(job, (told) => status(work, working, told), isWanted);
   if (!ended) {
     if (page.isAlive()) stop(job).catch(() => {}); // something else is chosen now
     return null;
@@ -59,12 +60,11 @@ function stopped(shown) {
   return `Stopped before the search handed anything over: this is the draft it began with (${shown.name}), proved like any other. `;
 }
 
-function status(work, told) {
+function status(work, working, told) {
   if (told.state !== "running") return work.replaceChildren();
   const { share, bound_share: bound } = told.progress;
   const text = share === undefined ? "Designing …" : `Keeps ${percent(share, 2)} of H(X), at most ${percent(bound, 2)} is possible`;
-  return work.replaceChildren(bar(share, "Information kept so far"), h("span", {}, ` ${told.stopping ? "Stopping …" : text} `),
-    h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => stop(told).catch(() => {}) }, "Stop with the best so far"));
+  return working(told, share, text);
 }
 
 function choices(state, onchange) {

@@ -2,8 +2,9 @@
 
 import { follow, post, stop } from "./api.js";
 import { bits, clearErrors, codePanel, decimalField, errorPlace, h, next, notYet, percent, seconds, short, showError, table } from "./dom.js";
-import { bar, curves, swatch } from "./charts.js";
+import { curves, swatch } from "./charts.js";
 import { MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Trade-off";
 export const LEAD = "How much of the information does each protocol keep, at which ε? Move ε and α, then choose a protocol.";
@@ -21,6 +22,7 @@ export async function show(section, state, page) {
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Lines to show" });
   const early = h("p", { class: "quiet early" });
   const search = h("div", { class: "search", role: "status" });
+  const working = workLine(search, "Searches", "Stop", halt);
   const below = h("div");
   const about = h("p", { class: "quiet" });
   section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, legend, early, search, about), below);
@@ -200,9 +202,7 @@ export async function show(section, state, page) {
   }
 
   function status(told) {
-    if (told.state === "running")
-      search.replaceChildren(bar(told.progress.share, "Searches"), h("span", {}, told.stopping ? "Stopping …" : ` searching ${told.progress.note ?? ""} `),
-        h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => halt(told) }, "Stop"));
+    if (told.state === "running") working(told, told.progress.share, `searching ${told.progress.note ?? ""}`);
     else if (told.state === "stopped" && isMoving) search.replaceChildren(h("span", {}, "Searches begin when ε rests …"));
     else if (told.state === "stopped")
       search.replaceChildren(h("span", {}, "Searches stopped: what was found stays. "),

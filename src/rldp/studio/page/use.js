@@ -2,10 +2,11 @@
 
 import { follow, post, stop, upload } from "./api.js";
 import { announce, clearErrors, codePanel, count, decimal, decimalField, errorPlace, fact, h, next, percent, short, showError, table } from "./dom.js";
-import { bar, interval } from "./charts.js";
+import { interval } from "./charts.js";
 import { HOLDS_COUNTS, savers } from "./code.js";
 import { designed } from "./protocol.js";
 import { at, read } from "./state.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Use";
 export const LEAD = "Keep the protocol, release records through it, and get the table back from the reports.";
@@ -58,10 +59,10 @@ function releaseCard(section, about, page, onreports) {
     start.disabled = true;
     try {
       const job = await post("release", { ...read(), records, format: format.value, shuffle: shuffle.checked });
+      const working = workLine(told, "Records released", "Stop", (now) => stop(now).catch(() => {}));
       const ended = await follow(job, (now) => {
-        const { records: done = 0, of = 0, share = 0 } = now.progress;
-        told.replaceChildren(bar(share, "Records released"), h("span", {}, ` ${count(done)} of ${count(of)} records `),
-          h("button", { type: "button", class: "small", onclick: () => stop(now) }, "Stop"));
+        const { records: done = 0, of = 0, share } = now.progress;
+        working(now, share, `${count(done)} of ${count(of)} records`);
       }, page.isAlive);
       if (!ended) return;
       if (ended.error) throw Object.assign(new Error(ended.error), { field: "records" });
