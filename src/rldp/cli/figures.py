@@ -13,6 +13,7 @@ from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
     from rldp.estimation.interval_estimates import Figures
+    from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan
 
@@ -93,6 +94,26 @@ def _grid(
 
 def _percent(value: float) -> str:
     return "–" if value != value else f"{100 * value:.2f} %"
+
+
+def regression(found: Regression) -> None:
+    """Coefficients with their intervals, one table for each value."""
+    for line in found.about:
+        note(line)
+    records = found.records()
+    for value in found.values:
+        grid = Grid(title=found.compared(value))
+        grid.add_column("", overflow="fold")
+        for head in ("coef.", "s.e.", "p", "low", "high", "odds"):
+            grid.add_column(head, justify="right", no_wrap=True)
+        for record in (record for record in records if record["value"] == value):
+            numbers = [f"{record[name]:.3f}" for name in ("coefficient", "std_error")]
+            numbers.append(f"{record['p_value']:.2g}")
+            numbers += [f"{record[name]:.3f}" for name in ("low", "high")]
+            grid.add_row(record["term"], *numbers, f"{record['odds_ratio']:.4g}")
+        Console(highlight=False).print(grid)
+    for remark in found.remarks:
+        paragraph(remark)
 
 
 def plan(found: Plan) -> None:
