@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from rldp.cli.show import note, paragraph
+from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def estimate(e: Estimate, name: str, forged: int) -> None:
         _grid(("S", ""), [(s, "") for s in schema.s_labels], e.s)
         _grid(("U", ""), [(u, "") for u in schema.u_labels], e.u)
     _remarks(e)
+    if e.method == "inversion":
+        paragraph(forgery_in_words(e, forged))
 
 
 def _remarks(e: Estimate) -> None:
