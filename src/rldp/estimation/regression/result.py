@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from rldp.estimation.regression.outcome import EVENT, NO_EVENT
 from rldp.estimation.regression.rows import arrow_columns
 from rldp.tables.frame_columns import unknown_column
 
+_WIDTH = 96  # of the text of a summary
 _SEEN = 1e-8  # share of the largest variance below which a difference has none
 _DOUBTFUL = 0.01  # p-value below which an assumption is doubted
 
@@ -201,19 +203,31 @@ class Regression:
         """The coefficients as a table of text, with what to know about them."""
         heads = ("coef", "std err", "z", "P>|z|", "low", "high", "odds ratio")
         width = max(len(term) for term in self.terms)
+        rule = "-" * (width + 11 * len(heads))
         lines = [*self.about]
         for g, value in enumerate(self.values):
-            lines += ["", self.compared(value)]
+            lines += [rule, self.compared(value)]
             lines.append(f"{'':{width}}" + "".join(f"{head:>11}" for head in heads))
             for i, term in enumerate(self.terms):
                 columns = (self.coefficients, self.std_error, self.z, self.p_value, self.low)
                 numbers = [f"{column[i, g]:>11.3f}" for column in (*columns, self.high)]
                 lines.append(f"{term:{width}}{''.join(numbers)}{self.odds_ratio[i, g]:>11.4g}")
-        return "\n".join([*lines, "", *self.remarks])
+        remarks = [textwrap.fill(remark, _WIDTH) for remark in self.remarks]
+        return "\n".join([*lines, rule, *remarks])
+
+    @property
+    def _is_event(self) -> bool:
+        return (self.baseline, *self.values) == (NO_EVENT, EVENT)
+
+    @property
+    def _alike(self) -> str:
+        if self._is_event:
+            return f"among people with {self.outcome}, and among all others"
+        return f"among people with the same {self.outcome}"
 
     def compared(self, value: str) -> str:
         """What the coefficients of a value compare."""
-        if (self.baseline, value) == (NO_EVENT, EVENT):
+        if self._is_event:
             return f"{self.outcome} against everything else"
         return f"{self.outcome} = {value} against {self.baseline}"
 
@@ -247,8 +261,8 @@ class Regression:
         ]
         if self.rest and self.method == "likelihood":
             found.append(
-                f"Assumed: among people with the same {self.outcome}, {self.rest} does not depend "
-                f"on the covariates. The method 'moments' does not assume it."
+                f"Assumed: {self._alike}, {self.rest} does not depend on the covariates. The "
+                f"method 'moments' does not assume it."
             )
         if self.is_doubtful:
             found.append(f"DOUBTFUL. {self.doubt}")
@@ -274,9 +288,8 @@ class Regression:
         """The same in words, wherever it is so."""
         p = 1.0 if self.comparison is None else self.comparison.p_value
         return (
-            f"Among people with the same {self.outcome}, {self.rest} seems to depend on the "
-            f"covariates: the method 'moments', which allows it, gives other coefficients "
-            f"(p = {p:.2g}). Use that method."
+            f"It seems that {self._alike}, {self.rest} depends on the covariates: the method "
+            f"'moments', which allows it, gives other coefficients (p = {p:.2g}). Use that method."
         )
 
     def __str__(self) -> str:
