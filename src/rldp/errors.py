@@ -9,6 +9,7 @@
     └── MissingExtraError (ImportError)  an optional package that is not installed
 
     UserWarning
+    ├── DoubtfulModelWarning           a regression whose assumption the reports contradict
     ├── KeptColumnsWarning             columns beside a report that no guarantee covers
     └── ReadingWarning                 a file that had to be converted to be read
 
@@ -125,6 +126,10 @@ class TooLargeError(RldpError, MemoryError):
 
 class MissingExtraError(RldpError, ImportError):
     """An optional package is needed that is not installed."""
+
+
+class DoubtfulModelWarning(UserWarning):
+    """The reports contradict what a regression assumes."""
 
 
 class KeptColumnsWarning(UserWarning):

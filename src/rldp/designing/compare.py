@@ -23,12 +23,13 @@ from rldp.designing.catalogue import (
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
 from rldp.designing.design import default_time_limit, searched
+from rldp.designing.draft import Draft
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, Goal, as_goal, goal_error
+from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal, goal_error
 
 _MOST_OUTPUTS = 2**13  # of a channel whose errors are told
 
@@ -184,13 +185,20 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
 
 
 def search(
-    uncertainty: UncertaintySet, epsilon: float, protocol: str, time_limit: float
-) -> tuple[float, float]:
-    """What a search keeps, and what no protocol of its kind exceeds, in nats: equal once it closed.
+    uncertainty: UncertaintySet,
+    epsilon: float,
+    protocol: str,
+    time_limit: float,
+    *,
+    goal: str | Goal = INFORMATION,
+    epsilon_given_u: Any = AUTO,
+    epsilon_all: Any = AUTO,
+) -> Draft:
+    """What a search finds, before it is proved.
 
-    For programmes and "best", with their default options and a time limit in seconds.
+    For programmes and "best", with a time limit in seconds; goal and layers are those of "best".
     """
-    layers = {"epsilon_given_u": AUTO, "epsilon_all": AUTO}
-    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, None)
-    draft = searched(protocol, "sharp", asked.options(protocol, epsilon))
-    return draft.utility(uncertainty), draft.bound
+    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all}
+    chosen = as_goal(goal, uncertainty.table)
+    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
+    return searched(protocol, "sharp", asked.options(protocol, epsilon))

@@ -52,8 +52,8 @@ function proofCard(section) {
 }
 
 function values(risk) {
-  return h("div", { class: "card" },
-    h("h2", {}, `${risk.sensitive}: before and after a report`),
+  return h("div", { class: "card wide" },
+    h("h2", {}, `${risk.sensitive}: before and after a report, by who guesses`),
     table("Of 1,000 people, before → after a report, at the frequencies of the table", ["Who guesses", `${risk.sensitive} guessed rightly`, "more than 95 % certain", "more than 99 % certain", "odds"], risk.attackers),
     table("Share of people, and the highest chance after any report, for someone who knows nothing else, over F", [risk.sensitive, "share", "", "at most after"],
       risk.values.map((value) => [value.label, percent(value.prior), rise(value.prior, value.posterior), value.prior ? percent(value.posterior) : "never seen"])),
@@ -61,4 +61,4 @@ function values(risk) {
 }
 
 const limits = (risk) =>
-  h("div", { class: "card caution" }, h("h2", {}, "What is not promised"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));
+  h("div", { class: "card caution wide" }, h("h2", {}, "What is not promised"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));

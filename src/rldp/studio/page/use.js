@@ -5,7 +5,7 @@ import { announce, clearErrors, codePanel, count, decimal, decimalField, errorPl
 import { interval } from "./charts.js";
 import { HOLDS_COUNTS, savers } from "./code.js";
 import { designed } from "./protocol.js";
-import { at, read } from "./state.js";
+import { at, hasGoal, read } from "./state.js";
 import { workLine } from "./working.js";
 
 export const TITLE = "Use";
@@ -127,7 +127,7 @@ function estimateCard(section, page) {
 
 // The most informative design is seldom the easiest to estimate from.
 const narrower = () =>
-  read().identifiable ? "" : h("p", { class: "quiet" }, "Too wide? “Every cell can be estimated” in the ", h("a", { href: at("protocol") }, "protocol step"), " asks for a design whose cells reports tell well apart.");
+  hasGoal(read()) && read().goal !== "information" ? "" : h("p", { class: "quiet" }, "Too wide? “best” with the goal “estimates of every cell” in the ", h("a", { href: at("protocol") }, "protocol step"), " is designed for narrow intervals.");
 
 function figures(told) {
   const part = (caption, records) => {
@@ -137,7 +137,7 @@ function figures(told) {
   };
   return [
     h("p", {}, `${count(told.reports)} reports. `, told.fit < 0.01 ? h("b", { class: "error" }, `Poor fit (p = ${told.fit.toPrecision(2)}): these reports can hardly come from this protocol.`) : `They fit the protocol (p = ${told.fit.toPrecision(2)}).`),
-    told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Choose “every cell can be estimated” in the protocol step to tell them apart.`) : null,
+    told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Design “best” for “estimates of every cell” in the protocol step to tell them apart.`) : null,
     narrower(),
     h("p", { class: "quiet" }, "● estimate with its interval   × design sample"),
     part("Cells", told.cells), part("S", told.s), told.u.length ? part("U", told.u) : null,
