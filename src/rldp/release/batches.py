@@ -19,7 +19,7 @@ from rldp.release.encode import (
     Label,
     complete_rows,
     decimal_label,
-    id_texts,
+    id_values,
     plain_label,
     read_columns,
     record_codes,
@@ -154,7 +154,7 @@ class BatchRelease:
         ids = columns[name]
         if is_text:
             ids = pa.compute.utf8_trim_whitespace(ids.cast(pa.string()))
-        return self.randomness.source(self.p.fingerprint, id_texts(ids, name, place), s, u)
+        return self.randomness.source(self.p.fingerprint, id_values(ids, name, place), s, u)
 
 
 def _by_name(batch: Any) -> dict[str, Any]:

@@ -141,4 +141,5 @@ def _taken(table: Integers, values: Any) -> Integers:
     indices = values.indices
     if indices.null_count:  # their type may be too small for one more entry
         indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
-    return np.take(table, indices.to_numpy(), mode="clip")
+    codes: Integers = np.take(table, indices.to_numpy(), mode="clip")
+    return codes
