@@ -196,6 +196,7 @@ def test_csv_errors(content: bytes, message: str, write: Write) -> None:
 
 def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_source, "_BLOCK", 64)
+    monkeypatch.setattr(csv_source, "_LONGEST", 1)
     good = b"s,u\n" + b"a,x\n" * 100
     with pytest.raises(FileError, match="record 101 after the header has 1"):
         read_table(write(good + b"b\n" + b"a,x\n" * 100), "s")

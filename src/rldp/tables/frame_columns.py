@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,6 +16,16 @@ from rldp.errors import DataError
 from rldp.tables.schema import label_text, shown_list
 
 Names = str | Sequence[str]
+
+
+def arrow_batches(frame: Any, names: Sequence[str]) -> Iterable[Any] | None:
+    """Record batches of these columns of an Arrow table, batch or stream; None for other frames."""
+    if isinstance(frame, pa.RecordBatch):
+        return [frame]
+    if isinstance(frame, pa.Table):
+        batches: list[Any] = frame.select(list(names)).to_batches()
+        return batches
+    return None
 
 
 def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:

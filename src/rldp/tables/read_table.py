@@ -9,10 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from rldp._types import StepProgress
 from rldp.errors import FileError
 from rldp.tables.csv_source import MISSING_TEXTS
-from rldp.tables.frame_columns import Names, chosen_columns
+from rldp.tables.frame_columns import Names, chosen_columns, frame_label
 from rldp.tables.limits import MOST_CELLS
 from rldp.tables.record_files import file_size, open_records
 from rldp.tables.table import Table
@@ -70,10 +72,16 @@ def read_table(
         s_names, u_names = chosen_columns(source.names, sensitive, useful)
         _check_unique(path, source.names, s_names + u_names)
         tally = Tally(s_names, u_names, **options)
-        for batch in source.batches(s_names + u_names):
-            tally.add(batch, _csv_label) if source.is_text else tally.add(batch)
+        names = s_names + u_names
+        label = _csv_label if source.is_text else frame_label
+        declared = {
+            name for name in names if pa.types.is_dictionary(source.schema.field(name).type)
+        }
+        for batch in source.batches(names, dictionaries=names):
+            tally.add_batch(batch, label, declared)
             if progress is not None:
                 progress(int(size * (source.share() or 0)), size)
+        tally.settle()
         for name in tally.point_decimals() if source.has_decimal_commas else ():
             source.tell(f"decimal commas of column {name!r} were read as points")
         source.warn()

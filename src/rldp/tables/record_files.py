@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,19 +17,12 @@ from rldp.tables.standard_input import standard_input
 STANDARD = "-"  # the standard input or output
 
 
-def open_records(
-    path: Path,
-    stack: ExitStack,
-    *,
-    dictionaries: Sequence[str] = (),
-    encoding: str | None = None,
-) -> Source:
+def open_records(path: Path, stack: ExitStack, *, encoding: str | None = None) -> Source:
     """The records of a file, open for as long as the stack lasts.
 
     Args:
         path: the file, or "-" for CSV from the standard input.
         stack: closes the file.
-        dictionaries: text columns with few different values, which Parquet reads as dictionaries.
         encoding: of a text file as in `rldp.read_table`; None recognises it.
     """
     if str(path) == STANDARD:
@@ -39,7 +31,7 @@ def open_records(
     file_size(path)
     match form:
         case "parquet":
-            return ParquetSource(path, stack, dictionaries)
+            return ParquetSource(path, stack)
         case "arrow":
             return ArrowSource(path, stack)
         case _:
