@@ -1,0 +1,154 @@
+"""The ASGI application: the form, the protocol, the intake of reports, and the operator's page."""
+
+from __future__ import annotations
+
+import json
+import time
+from asyncio import get_running_loop
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from rldp.collect.figures import Figures
+from rldp.collect.form_texts import Texts
+from rldp.collect.guard import HEALTH, Guard
+from rldp.collect.intake import Intake
+from rldp.collect.limits import Limits
+from rldp.collect.metrics import Metrics
+from rldp.collect.opening import Collection
+from rldp.collect.writer import Writer
+from rldp.web import content_type, page_files
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+REPORTS = "/v1/reports"
+_PAGE = (".html", ".js", ".css", ".svg", ".json")
+_FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+
+
+class Desk:
+    """A collection that is open: its writer, and what it counts.
+
+    Args:
+        collection: with its store.
+        writer: the only one who writes to it.
+    """
+
+    def __init__(self, collection: Collection, writer: Writer) -> None:
+        """Compute no figures yet."""
+        self.collection, self.writer = collection, writer
+        self.codes = collection.codes
+        self.figures = Figures(collection)
+
+
+def application(
+    desks: Mapping[str, Desk],
+    texts: list[Texts],
+    origins: frozenset[str],
+    token: str,
+    limits: Limits,
+) -> Guard:
+    """Everything behind its guard.
+
+    Args:
+        desks: by fingerprint; the first is of the form, others are earlier ones that go on.
+        texts: of the form, one for each language.
+        origins: addresses of the form.
+        token: the secret of the operator.
+        limits: how much is taken at once.
+    """
+    metrics = Metrics()
+    current = next(iter(desks.values()))
+    writers = {name: desk.writer for name, desk in desks.items()}
+    codes = {name: desk.codes for name, desk in desks.items()}
+    page = page_files("rldp.collect", "page", _PAGE)
+    routes = [
+        Route("/", _fixed(page["index.html"], "text/html")),
+        Route("/operator", _fixed(page["operator.html"], "text/html")),
+        Route("/v1/survey", _survey(desks, texts)),
+        Route(HEALTH, _health(writers)),
+        Route("/metrics", _metrics(metrics, current.writer)),
+        Route("/v1/figures", _figures(metrics, current)),
+        *_files("/page/", page),
+        *_files("/client/", page_files("rldp.collect", "client", (".js",))),
+    ]
+    for fingerprint, desk in desks.items():
+        text = desk.collection.text.encode()
+        path = f"/v1/protocols/{fingerprint}"
+        routes.append(Route(path, _fixed(text, "application/json", _FOREVER)))
+    intake = Intake(codes, writers, limits, metrics)
+    return Guard({REPORTS: intake}, Starlette(routes=routes), origins, token)
+
+
+def _files(prefix: str, files: Mapping[str, bytes]) -> list[Route]:
+    return [
+        Route(prefix + name, _fixed(content, content_type(name)))
+        for name, content in sorted(files.items())
+    ]
+
+
+def _fixed(content: bytes, kind: str, headers: Mapping[str, str] | None = None) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        return Response(content, media_type=kind, headers=headers)
+
+    return endpoint
+
+
+def _survey(desks: Mapping[str, Desk], texts: list[Texts]) -> Endpoint:
+    fingerprint, *earlier = desks
+    collection = desks[fingerprint].collection
+    schema = collection.protocol.schema
+    languages = {entry.language: entry.document(schema) for entry in texts}
+
+    async def endpoint(_: Request) -> Response:
+        return JSONResponse(
+            {
+                "fingerprint": fingerprint,
+                "earlier": earlier,
+                "invited": await _in_thread(lambda: collection.is_invited),
+                "languages": languages,
+            }
+        )
+
+    return endpoint
+
+
+def _health(writers: Mapping[str, Writer]) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        if any(writer.is_full for writer in writers.values()):
+            return PlainTextResponse("the disk is full\n", 507)
+        is_failing = any(writer.is_failing for writer in writers.values())
+        return PlainTextResponse("failing\n" if is_failing else "ok\n", 503 if is_failing else 200)
+
+    return endpoint
+
+
+def _metrics(metrics: Metrics, writer: Writer) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        gauges = {
+            "rldp_commits_total": float(writer.commits),
+            "rldp_waiting_reports": float(writer.n_waiting),
+            "rldp_store_failing": float(writer.is_failing),
+        }
+        return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    return endpoint
+
+
+def _figures(metrics: Metrics, desk: Desk) -> Endpoint:
+    async def endpoint(_: Request) -> Response:
+        told: dict[str, Any] = await _in_thread(desk.figures.now)
+        rate = {"rate": metrics.rate(time.monotonic()), "waiting": desk.writer.n_waiting}
+        state = {"failing": desk.writer.is_failing, "full": desk.writer.is_full}
+        content = json.dumps(told | rate | state, allow_nan=False)
+        return Response(content, media_type="application/json")
+
+    return endpoint
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    return await get_running_loop().run_in_executor(None, work)
