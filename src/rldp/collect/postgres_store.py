@@ -45,6 +45,11 @@ _SET = (
     "INSERT INTO rldp_collection VALUES (%s, %s) "
     "ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value"
 )
+_KEY = 0x726C6470  # of the lock that those who write share, and who tidies has alone
+_ASKED = (
+    f"SELECT name, value, pg_advisory_xact_lock_shared({_KEY}) FROM rldp_collection "
+    "WHERE name IN ('invited', 'tidy')"
+)
 _SORTED = (("rldp_reports", "id"), ("rldp_invitations", "hash"))
 
 
@@ -69,18 +74,24 @@ class PostgresStore(Store):
         self._address, self._lock = address, threading.RLock()
         self._connection: Connection | None = None
         try:
-            connection = self._open()
             if creates:
-                _create(connection)
-            found = connection.execute("SELECT to_regclass('rldp_collection')").fetchone()
-            if found is None or found[0] is None:
-                raise FileError(
-                    "This database has no store of reports; rldp collect PUBLIC --store ADDRESS "
-                    "makes one."
-                )
-            version = self.settings().get("format")
+                _create(self._open())
+            self._check()
         except (psycopg.Error, StoreError) as error:
+            self.close()
             raise FileError(f"Cannot open the database: {_line(error)}.") from None
+        except FileError:
+            self.close()
+            raise
+
+    def _check(self) -> None:
+        found = self._open().execute("SELECT to_regclass('rldp_collection')").fetchone()
+        if found is None or found[0] is None:
+            raise FileError(
+                "This database has no store of reports; rldp collect PUBLIC --store ADDRESS "
+                "makes one."
+            )
+        version = self.settings().get("format")
         if version != FORMAT:
             raise FileError(f"The store is of version {version}; this package reads {FORMAT}.")
 
@@ -143,18 +154,17 @@ class PostgresStore(Store):
         """Write both tables anew in one transaction, in the order of their random keys.
 
         A row has the number of the transaction that wrote it, which would join a report with its
-        invitation; now all rows have the same. Another collector that writes goes first.
+        invitation; now all rows have the same. While another collector writes, nothing is done.
         """
 
         def work(connection: Connection) -> None:
             with connection.transaction():
-                connection.execute("SET LOCAL lock_timeout = '2s'")
-                tables = ", ".join(table for table, _ in _SORTED)
-                connection.execute(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
+                connection.execute("SET LOCAL lock_timeout = '2s'")  # of those who read
+                free = connection.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})").fetchone()
                 found = connection.execute(
-                    "SELECT value FROM rldp_collection WHERE name = %s FOR UPDATE", (TIDY,)
+                    "SELECT value FROM rldp_collection WHERE name = %s", (TIDY,)
                 ).fetchone()
-                if found == ("yes",):
+                if free != (True,) or found == ("yes",):
                     return
                 for table, key in _SORTED:
                     connection.execute(
@@ -226,10 +236,8 @@ class PostgresStore(Store):
 
 def _added(connection: Connection, submissions: Sequence[Submission]) -> list[Outcome]:
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name, value FROM rldp_collection WHERE name IN ('invited', %s)", (TIDY,)
-        )
-        settings = dict(cursor.fetchall())
+        cursor.execute(_ASKED)
+        settings = {name: value for name, value, _ in cursor.fetchall()}
         if settings.get(TIDY) == "yes":
             cursor.execute(_SET, (TIDY, "no"))
         if settings.get("invited") != "yes":
