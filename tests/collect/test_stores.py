@@ -95,7 +95,9 @@ def test_random_groups_are_decided_as_by_a_loop(store, is_invited):
         seen.update(found)
     assert contents(store) == Counter(model.reports.values())
     assert store.status() == (len(model.reports), len(invitations), sum(model.invitations.values()))
-    expected = {STORED, REPEATED, CLASH} | ({NOT_INVITED, UNKNOWN_INVITATION, SPENT} if is_invited else set())
+    expected = {STORED, REPEATED, CLASH} | (
+        {NOT_INVITED, UNKNOWN_INVITATION, SPENT} if is_invited else set()
+    )
     assert {*seen} == expected  # every case was met
 
 

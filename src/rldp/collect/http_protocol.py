@@ -9,6 +9,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rldp.collect.limits import Limits
 
+_TOO_MANY = (
+    "HTTP/1.1 503 Service Unavailable\r\nretry-after: {seconds}\r\n"
+    "connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
@@ -25,9 +29,13 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
         _timer: TimerHandle | None = None
 
         def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-            """Wait for the first head."""
+            """Wait for the first head, unless there are too many connections."""
             super().connection_made(transport)
-            self._wait()
+            if len(self.connections) > limits.connections:
+                transport.write(_TOO_MANY.format(seconds=limits.retry_after).encode())
+                transport.close()
+            else:
+                self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
             """Wait no longer."""

@@ -56,6 +56,7 @@ class Intake:
             if body is None:
                 return  # the client has gone
             is_read = True
+            self._check_busy()
             status, content = await self._answer(entries(body, self._limits.batch))
         except RequestError as error:
             status, content = error.status, json.dumps({"error": str(error)}).encode()
@@ -70,6 +71,11 @@ class Intake:
             headers.append((b"connection", b"close"))  # the rest is not read
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    def _check_busy(self) -> None:
+        """Send a request away before the work of reading it."""
+        if any(writer.is_busy for writer in self._writers.values()):
+            raise BusyError
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, None if the client left; an error beyond the limits."""

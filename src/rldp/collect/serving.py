@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import ssl
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from rldp.collect.writer import Writer
 from rldp.errors import FileError, ParameterError
 from rldp.web import LOOPBACK, LOOPBACK_NAMES, bound_socket
 
+_SWITCH = 0.0005  # seconds
 _LEAST_TOKEN = 16  # characters
 _ON_LOOPBACK = (LOOPBACK, "localhost", "::1")
 
@@ -109,6 +111,7 @@ class Collector:
     def run(self) -> None:
         """Serve until SIGTERM or Ctrl-C; what was taken is written first."""
         log("started", fingerprint=self.collection.protocol.fingerprint, origin=self.origin)
+        sys.setswitchinterval(_SWITCH)  # a thread that has synced shall not wait for its turn
         try:
             self._server.run(sockets=[self._socket])
         finally:
@@ -157,7 +160,6 @@ def _config(app: object, options: Options) -> uvicorn.Config:
             proxy_headers=False,
             lifespan="off",
             ws="none",
-            limit_concurrency=options.limits.connections,
             timeout_keep_alive=30,
             ssl_certfile=certificate,
             ssl_keyfile=key,

@@ -17,6 +17,7 @@ from rldp.collect.submissions import FAILED, FULL, Outcome, Submission
 
 Told = list[tuple["asyncio.Future[list[Outcome]]", list[Outcome]]]
 Log = Callable[[str, str], None]
+_BUSY = 0.9  # of the reports that may wait
 
 
 class BusyError(Exception):
@@ -54,6 +55,11 @@ class Writer:
     def n_waiting(self) -> int:
         """Reports that are not yet on disk."""
         return self._n_waiting
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is better sent away before it is read closely."""
+        return self._n_waiting > _BUSY * self._limits.waiting
 
     def offer(self, submissions: Sequence[Submission]) -> asyncio.Future[list[Outcome]]:
         """Have reports written; the future comes once they are on disk.
