@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from asyncio import get_running_loop
@@ -26,7 +27,7 @@ from rldp.web import content_type, page_files
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 REPORTS = "/v1/reports"
-_PAGE = (".html", ".js", ".css", ".svg", ".json")
+_CODE = (".js", ".css", ".svg")
 _FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
@@ -65,16 +66,21 @@ def application(
     current = next(iter(desks.values()))
     writers = {name: desk.writer for name, desk in desks.items()}
     codes = {name: desk.codes for name, desk in desks.items()}
-    page = page_files("rldp.collect", "page", _PAGE)
+    page = page_files("rldp.collect", "page", (".html",))
+    code = page_code()
+    path = f"/code/{code_hash(code)}/"
+    shown = {name: text.replace(b"{{code}}", path.encode()) for name, text in page.items()}
     routes = [
-        Route("/", _fixed(page["index.html"], "text/html")),
-        Route("/operator", _fixed(page["operator.html"], "text/html")),
+        Route("/", _fixed(shown["index.html"], "text/html")),
+        Route("/operator", _fixed(shown["operator.html"], "text/html")),
         Route("/v1/survey", _survey(desks, texts)),
         Route(HEALTH, _health(writers)),
         Route("/metrics", _metrics(metrics, current.writer)),
         Route("/v1/figures", _figures(metrics, current)),
-        *_files("/page/", page),
-        *_files("/client/", page_files("rldp.collect", "client", (".js",))),
+        *(
+            Route(path + name, _fixed(content, content_type(name), _FOREVER))
+            for name, content in code.items()
+        ),
     ]
     for fingerprint, desk in desks.items():
         text = desk.collection.text.encode()
@@ -84,11 +90,18 @@ def application(
     return Guard({REPORTS: intake}, Starlette(routes=routes), origins, token)
 
 
-def _files(prefix: str, files: Mapping[str, bytes]) -> list[Route]:
-    return [
-        Route(prefix + name, _fixed(content, content_type(name)))
-        for name, content in sorted(files.items())
-    ]
+def page_code() -> dict[str, bytes]:
+    """What the page runs: its own files, and the JavaScript client."""
+    client = page_files("rldp.collect", "client", (".js",))
+    return page_files("rldp.collect", "page", _CODE) | {
+        f"client/{name}": content for name, content in client.items()
+    }
+
+
+def code_hash(code: Mapping[str, bytes]) -> str:
+    """SHA-256 of the names and contents, as `sha256sum` lists them in the order of names."""
+    lines = (f"{hashlib.sha256(code[name]).hexdigest()}  {name}\n" for name in sorted(code))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _fixed(content: bytes, kind: str, headers: Mapping[str, str] | None = None) -> Endpoint:
@@ -102,7 +115,8 @@ def _survey(desks: Mapping[str, Desk], texts: list[Texts]) -> Endpoint:
     fingerprint, *earlier = desks
     collection = desks[fingerprint].collection
     schema = collection.protocol.schema
-    languages = {entry.language: entry.document(schema) for entry in texts}
+    own = {name: json.loads(content) for name, content in page_texts().items()}
+    languages = {entry.language: entry.document(schema, own) for entry in texts}
 
     async def endpoint(_: Request) -> Response:
         return JSONResponse(
@@ -115,6 +129,12 @@ def _survey(desks: Mapping[str, Desk], texts: list[Texts]) -> Endpoint:
         )
 
     return endpoint
+
+
+def page_texts() -> dict[str, bytes]:
+    """The texts of the page itself, by language."""
+    found = page_files("rldp.collect", "page", (".json",))
+    return {name.removesuffix(".json"): content for name, content in found.items()}
 
 
 def _health(writers: Mapping[str, Writer]) -> Endpoint:

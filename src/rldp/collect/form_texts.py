@@ -49,8 +49,14 @@ class Texts:
     questions: tuple[Question, ...] = ()
     page: Mapping[str, str] = field(default_factory=dict)
 
-    def document(self, schema: Schema) -> dict[str, Any]:
-        """The texts as JSON, with a question for every column: those without a text come last."""
+    def document(self, schema: Schema, own: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+        """The texts as JSON, with a question for every column: those without a text come last.
+
+        Args:
+            schema: with the columns.
+            own: texts of the page by language; those of the default language stand in for others.
+        """
+        language = self.language.partition("-")[0]
         columns = {column.name: column for column in (*schema.sensitive, *schema.useful)}
         asked = {question.column: question for question in self.questions}
         order = [*asked, *(name for name in columns if name not in asked)]
@@ -59,7 +65,7 @@ class Texts:
             "language": self.language,
             **{name: getattr(self, name) for name in TEXTS},
             "questions": questions,
-            "page": dict(self.page),
+            "page": {**own[DEFAULT], **own.get(language, {}), **self.page},
         }
 
 
