@@ -136,6 +136,7 @@ function dense({ Q }, bits) {
     outputs: Q[0][0].length,
     row: (s, u) => Q[s][u],
     report: ([y]) => y,
+    symbols: (y) => [y],
     parts: () => [numbered(Q[0][0].length)],
     readsSensitive: Q.some((rows) => rows.some((row, u) => row.some((x, y) => x !== Q[0][u][y]))),
   };
@@ -156,6 +157,7 @@ function choice({ own, other }, bits) {
     outputs: other.length * n_z,
     row: (s, u) => (rows[s][u] ??= other.flatMap((row, b) => (b === s ? own[s][u] : row))),
     report: ([y]) => y,
+    symbols: (y) => [y],
     parts: (s, u) => [s, fitting(u, n_z)],
   };
 }
@@ -170,6 +172,7 @@ function independent({ r_s, r_u }, bits) {
     outputs: Math.max(r_s[0].length, r_u[0].length),
     row: (s, u, word) => (word === 0 ? r_s[s] : r_u[u]),
     report: ([first, second]) => first * r_u[0].length + second,
+    symbols: (y) => [Math.floor(y / r_u[0].length), y % r_u[0].length],
     parts: (s, u) => [fitting(s, r_s[0].length), fitting(u, r_u[0].length)],
   };
 }
@@ -189,6 +192,7 @@ function unary({ own, other }, bits) {
     outputs: n_z,
     row: (s, u, b) => (b === block(s, u) ? own[s][u] : other[b]),
     report: (symbols) => symbols.map((z) => z - 1),
+    symbols: (report) => report.map((z) => z + 1),
     parts: (s, u) =>
       other.length === n_s
         ? [s, fitting(u, n_z - 1)]
@@ -335,6 +339,17 @@ export class Protocol {
     const row = this.#channel.row(s, u, place);
     if (!this.#tables.has(row)) this.#tables.set(row, buckets(row, this.bits));
     return this.#tables.get(row);
+  }
+
+  /** The chance that the cell (s, u) gives a report: a number, or for sets a list. */
+  chance(s, u, report) {
+    const shares = this.#channel.symbols(report).map((y, place) => Number(this.#channel.row(s, u, place)[y]) / 2 ** this.bits);
+    return shares.reduce((product, share) => product * share, 1);
+  }
+
+  /** How many values S and U have. */
+  get shape() {
+    return [...this.#channel.shape];
   }
 
   /** The label of a report, the same as in Python. */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,9 +19,6 @@ pytest.importorskip("starlette", reason="the studio extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
-
 from rldp.presentation.texts import set_in_words
 from rldp.studio.choices import Choice
 from rldp.studio.limits import Limits
@@ -30,27 +26,12 @@ from rldp.studio.serving import Studio
 from rldp.studio.tasks import Point
 from rldp.uncertainty import SETS, set_around
 from rldp.uncertainty.registry import offered
+from tests.support.browsing import BROWSER, PATIENCE, check_accessible, no_browser, opened_browser
 from tests.support.waiting import until
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 if BROWSER is None:
-    pytest.skip(
-        f"NO BROWSER ON THIS MACHINE: the page of the studio is NOT tested; "
-        f"install one of {', '.join(BROWSERS)}",
-        allow_module_level=True,
-    )
-PATIENCE = 120_000  # milliseconds, for a crowded machine
+    pytest.skip(no_browser("the page of the studio"), allow_module_level=True)
 PICTURES = ROOT / "build" / "studio"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 STEPS = ("data", "tradeoff", "protocol", "risk", "use", "code")
 ADULT = "data=adult&s=race&u=sex&alpha=0.05&epsilon=1"
 
@@ -67,10 +48,8 @@ def studio():
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
-        yield opened
-        opened.close()
+    with opened_browser() as browser:
+        yield browser
 
 
 @contextmanager
@@ -101,16 +80,6 @@ def page(browser):
 def picture(page, name):
     PICTURES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
-
-
-def check_accessible(page):
-    found = Axe().run(page).response["violations"]
-    serious = [
-        (entry["id"], [node["html"][:120] for node in entry["nodes"][:3]])
-        for entry in found
-        if entry["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
 
 
 def chosen(page):

@@ -18,6 +18,7 @@ import typer
 
 from rldp.cli import messages
 from rldp.cli.audit import audit
+from rldp.cli.collect import collect, export, invite
 from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
@@ -51,6 +52,9 @@ _COMMANDS = (
     new_signing_key,
     release,
     new_key,
+    collect,
+    invite,
+    export,
     estimate,
     plan,
     regress,

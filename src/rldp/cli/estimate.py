@@ -31,11 +31,16 @@ Level = Annotated[float, typer.Option(help="Level of confidence.")]
 
 
 def estimate(
-    protocol: Protocol,
-    reports: Annotated[
-        Path,
-        typer.Argument(metavar="REPORTS", help="CSV, Parquet or Arrow file; - for CSV from stdin."),
+    protocol: Annotated[
+        str, typer.Argument(metavar="PROTOCOL", help="A protocol file, or a store of reports.")
     ],
+    reports: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REPORTS]",
+            help="CSV, Parquet or Arrow file; - for CSV from stdin; or a store.",
+        ),
+    ] = None,
     method: Annotated[
         MethodChoice,
         typer.Option(help="Unbiased, most likely, or with the design sample as a prior."),
@@ -77,23 +82,18 @@ def estimate(
     """
     check_target(csv, "--csv", kinds=(".csv", ".parquet", ".pq"))
     check_picture_target(plot)
-    from rldp.protocol.loading import load
-
-    p = load(protocol)
-    with record_bar(f"counting {reports.name}") as report:
-        e = p.estimate(
-            reports,
-            method=method.value,
-            level=level,
-            simultaneous=simultaneous,
-            weights=weights,
-            strata=strata,
-            population=_population(population or []),
-            column=column,
-            allow_few=allow_few,
-            encoding=encoding,
-            progress=report,
-        )
+    options = {
+        "method": method.value,
+        "level": level,
+        "simultaneous": simultaneous,
+        "weights": weights,
+        "strata": strata,
+        "population": _population(population or []),
+        "column": column,
+        "allow_few": allow_few,
+        "encoding": encoding,
+    }
+    p, e = _estimated(protocol, reports, options)
     if csv is not None:
         e.save(csv, sdmx=sdmx)
     if plot is not None:
@@ -107,6 +107,34 @@ def estimate(
         for file, title in ((csv, "Written"), (plot, "Picture")):
             if file is not None:
                 show.note(f"{title}: {file}")
+
+
+def _estimated(protocol: str, reports: str | None, options: dict[str, Any]) -> tuple[Any, Estimate]:
+    """The protocol and the estimate, from a file of reports or from a store."""
+    from rldp.collect.opening import is_store
+    from rldp.protocol.loading import load
+
+    if reports is None:
+        return _of_store(protocol, None, options)
+    p = load(protocol)
+    if is_store(reports):
+        return _of_store(reports, p, options)
+    with record_bar(f"counting {Path(reports).name}") as report:
+        return p, p.estimate(Path(reports), **options, progress=report)
+
+
+def _of_store(store: str, p: Any, options: dict[str, Any]) -> tuple[Any, Estimate]:
+    from rldp.collect.counted import estimate as counted
+    from rldp.collect.opening import is_store, open_collection
+
+    if not is_store(store):
+        raise ParameterError(f"Expected PROTOCOL and REPORTS, or a store alone, got {store!r}.")
+    collection = open_collection(store)
+    try:
+        e = counted(collection, p, **options)
+    finally:
+        collection.store.close()
+    return collection.protocol if p is None else p, e
 
 
 def plan(

@@ -98,7 +98,7 @@ class ReportLabels:
         indices = values.indices.to_numpy()
         known = []
         for place, text in enumerate(values.dictionary.to_pylist()):
-            report = self._report(text)
+            report = self.report(text)
             if report is None and place in indices:
                 raise DataError(
                     f"Expected a report of this protocol, got {text!r} in row "
@@ -124,7 +124,7 @@ class ReportLabels:
     def _silence(self) -> int | list[int]:
         return [-1] * len(self._parts[0]) if self._sets else -1
 
-    def _report(self, text: Any) -> int | list[int] | None:
+    def report(self, text: Any) -> int | list[int] | None:
         """The report of one label, None where it has none."""
         if not self._sets:
             return self._place(text)

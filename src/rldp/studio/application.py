@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
-from importlib.resources import files
 from typing import Any, TypeVar, cast
 
 from starlette.applications import Starlette
@@ -29,6 +28,7 @@ from rldp.studio.session import Session
 from rldp.studio.steps import data, protocol, risk, tradeoff, use, whole
 from rldp.studio.uploads import ADULT
 from rldp.uncertainty.registry import described
+from rldp.web import content_type, page_files
 
 Step = Callable[[Session, dict[str, Any]], Any]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -50,7 +50,6 @@ _STEPS: dict[str, Step] = {
     "plan": use.needed,
     "code": whole.shown,
 }
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def application(session: Session, port: int, token: str, start: str = ADULT) -> Guard:
@@ -62,9 +61,7 @@ def application(session: Session, port: int, token: str, start: str = ADULT) -> 
         token: the secret that the page sends with each write.
         start: the data that an empty address begins with.
     """
-    page = {
-        entry.name: entry.read_bytes() for entry in files("rldp.studio").joinpath("page").iterdir()
-    }
+    page = page_files("rldp.studio", "page", (".html", ".js", ".css", ".svg"))
     index = page.pop("index.html").replace(b"{{token}}", token.encode())
     routes = [
         Route("/", _fixed(index, "text/html"), methods=["GET"]),
@@ -77,8 +74,8 @@ def application(session: Session, port: int, token: str, start: str = ADULT) -> 
         Route("/api/download/{what}", _download(session), methods=["POST"]),
     ]
     for name, content in page.items():
-        kind = _TYPES[name[name.rindex(".") :]]
-        routes.append(Route(f"/page/{name}", _fixed(content, kind), methods=["GET"]))
+        page_file = _fixed(content, content_type(name))
+        routes.append(Route(f"/page/{name}", page_file, methods=["GET"]))
     for name, step in _STEPS.items():
         routes.append(Route(f"/api/{name}", _answer(session, step), methods=["POST"]))
     handlers = {RldpError: _refused, Exception: _failed}

@@ -8,40 +8,19 @@ token, and they cannot send these content types without asking first.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from rldp.studio.answers import FieldError
 from rldp.studio.limits import Limits
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from rldp.web import LOOPBACK_NAMES, App, Message, Receive, Scope, Send, guarded
 
 TOKEN_HEADER = "x-studio-token"
 UPLOADS = ("/api/files",)  # where the body is a file
 _JSON, _FILE = "application/json", "application/octet-stream"
-_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "cache-control": "no-store",
-}
 
 
 @dataclass(frozen=True)
@@ -68,13 +47,7 @@ class Guard:
         if scope["type"] != "http":
             return  # nothing else is spoken here
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-            await send(message)
-
+        send_guarded = guarded(send)
         refusal = self._refusal(scope)
         if refusal is not None:
             status, message = refusal
@@ -112,7 +85,7 @@ class Guard:
 
     @property
     def _hosts(self) -> tuple[str, ...]:
-        return tuple(f"{name}:{self.port}" for name in _NAMES)
+        return tuple(f"{name}:{self.port}" for name in LOOPBACK_NAMES)
 
     def _limit(self, path: str) -> int:
         return self.limits.upload if path in UPLOADS else self.limits.request

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import socket
 import threading
 import webbrowser
 from pathlib import Path
 
 import uvicorn
 
-from rldp.errors import FileError, ParameterError
+from rldp.errors import FileError
 from rldp.studio.application import application
 from rldp.studio.limits import Limits
 from rldp.studio.session import Session
 from rldp.studio.uploads import ADULT
 from rldp.tables.record_files import file_size
-
-LOOPBACK = "127.0.0.1"
+from rldp.web import LOOPBACK, bound_socket
 
 
 class Studio:
@@ -33,20 +31,9 @@ class Studio:
         self, data: str | None = None, port: int = 0, limits: Limits | None = None
     ) -> None:
         """Load the data and bind the port, so that what is wrong is said before a page opens."""
-        if not 0 <= port <= 65535:
-            raise ParameterError(f"Expected a port from 0 to 65535, got {port}.", argument="port")
         self.session = Session(limits)
         start = ADULT if data is None else self._loaded(data)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._socket.bind((LOOPBACK, port))
-            self._socket.listen()  # or another server could bind the same port
-        except OSError as error:
-            self._socket.close()
-            raise ParameterError(
-                f"Cannot listen on port {port}: {error.strerror}; choose another with --port."
-            ) from None
+        self._socket = bound_socket(LOOPBACK, port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(32)
         app = application(self.session, self.port, self.token, start)
