@@ -23,6 +23,7 @@ NAMES = (
     "estimate",
     "coverage",
     "studio",
+    "collect",
 )
 
 

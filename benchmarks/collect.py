@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,10 +61,10 @@ def _protocol(path: Path) -> None:
 
 
 def _rates(folder: Path, protocol: Path) -> Iterator[list[str]]:
-    stores = {"SQLite": lambda i: str(folder / f"{i}.sqlite")}
+    stores: dict[str, Callable[[str], str]] = {"SQLite": lambda i: str(folder / f"{i}.sqlite")}
     with _cluster() as cluster:
         if cluster is not None:
-            stores["PostgreSQL"] = lambda _: cluster.new_database()
+            stores["PostgreSQL"] = lambda _: str(cluster.new_database())
         for each, n in ((1, SINGLE), (IN_A_BATCH, BATCH)):
             kind = "one by one" if each == 1 else f"batches of {each}"
             bare = _measured_bare(folder / f"bare{each}", protocol, n, each)
@@ -200,7 +200,7 @@ def _kills() -> None:
                 continue
             where = cluster.new_database() if store == "PostgreSQL" else f"{name}/s.sqlite"
             start = time.perf_counter()
-            seen = killed(protocol, where, int(os.environ.get("RLDP_KILLS", kills)))
+            seen = killed(protocol, where, kills)
             rows.append(
                 [
                     store,

@@ -101,7 +101,9 @@ def test_files_functions_and_signatures_are_small():
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", ["studio/page/*.js", "studio/page/*.css"])
+@pytest.mark.parametrize(
+    "name", ["studio/page/*.js", "studio/page/*.css", "collect/page/*.js", "collect/page/*.css"]
+)
 def test_the_page_is_made_of_small_files(name):
     for path in SOURCE.glob(name):
         assert len(path.read_text().splitlines()) <= LONGEST_FILE, path.name

@@ -16,7 +16,8 @@ const tasks = {
       p.draw(cells[2 * i], cells[2 * i + 1], words.subarray(p.words * i, p.words * (i + 1))),
     );
     const labels = reports.map((report) => p.label(report));
-    writeFileSync(`${argument}.reports`, JSON.stringify({ reports, labels, fingerprint: p.fingerprint }));
+    const chances = reports.map((report, i) => p.chance(cells[2 * i], cells[2 * i + 1], report));
+    writeFileSync(`${argument}.reports`, JSON.stringify({ reports, labels, chances, shape: p.shape, fingerprint: p.fingerprint }));
   },
 
   /** What each file of a list is to the client: its fingerprint, or the name of an error. */

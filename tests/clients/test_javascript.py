@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -75,6 +76,16 @@ def rows(p: PublicProtocol, s: int, u: int) -> list[list[int]]:
             return [N["r_s"][s].tolist(), N["r_u"][u].tolist()]
     laws = enumerate(N["other"])
     return [(N["own"][s, u] if b == channel.block[s, u] else law).tolist() for b, law in laws]
+
+
+def chance_of(p: PublicProtocol, s: int, u: int, report: Any) -> float:
+    """The chance of a report, symbol by symbol."""
+    if isinstance(p.channel, IndependentChannel):
+        symbols = divmod(int(report), p.channel.r_u.shape[1])
+    else:
+        symbols = np.atleast_1d(report) + (np.ndim(report) > 0)  # of a set, silence is 0
+    law = zip(rows(p, s, u), symbols, strict=True)
+    return math.prod(row[y] / 2**p.bits for row, y in law)
 
 
 def threshold_words(row: list[int], bits: int) -> Iterable[int]:
@@ -148,6 +159,9 @@ def test_a_hundred_thousand_words_give_the_reports_and_labels_of_python(tmp_path
         assert drawn["reports"] == reports.tolist(), name
         assert drawn["labels"] == p.report_labels.texts(reports).to_pylist(), name
         assert drawn["fingerprint"] == p.fingerprint
+        assert drawn["shape"] == list(p.channel.shape)
+        for (s, u), report, chance in list(zip(cells, reports, drawn["chances"], strict=True))[:50]:
+            assert chance == pytest.approx(chance_of(p, s, u, report), rel=1e-12), name
         n += len(cells)
     assert n >= 100_000
 

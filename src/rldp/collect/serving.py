@@ -77,26 +77,30 @@ class Collector:
         scheme = "http" if options.tls is None else "https"
         local = {f"{scheme}://{name}:{self.port}" for name in LOOPBACK_NAMES}
         self.origin = origin or f"{scheme}://{LOOPBACK}:{self.port}"
-        opened: list[Collection] = []
+        self._desks: dict[str, Desk] = {}
         try:
             settings = options.settings | {"origin": self.origin}
-            opened.append(start_collection(protocol, options.store, settings))
-            opened.extend(open_collection(where) for where in options.earlier)
-            schema = opened[0].protocol.schema
-            texts = read_texts(options.questions, schema)
-            desks = {
-                c.protocol.fingerprint: Desk(c, Writer(c.store, options.limits, log))
-                for c in opened
-            }
+            self.collection = start_collection(protocol, options.store, settings)
+            self._add(self.collection)
+            for where in options.earlier:
+                self._add(open_collection(where))
+            texts = read_texts(options.questions, self.collection.protocol.schema)
+            origins = frozenset({self.origin, *local})
+            app = application(self._desks, texts, origins, self.token, options.limits)
+            self._server = _Server(_config(app, options))
         except BaseException:
-            for collection in opened:
-                collection.store.close()
-            self._socket.close()
+            self._close()
             raise
-        self.collection, self._desks = opened[0], desks
-        origins = frozenset({self.origin, *local})
-        app = application(desks, texts, origins, self.token, options.limits)
-        self._server = _Server(_config(app, options))
+
+    def _add(self, collection: Collection) -> None:
+        writer = Writer(collection.store, self._options.limits, log)
+        self._desks[collection.protocol.fingerprint] = Desk(collection, writer)
+
+    def _close(self) -> None:
+        """Write what waits, and close stores and socket."""
+        for desk in self._desks.values():
+            desk.writer.close()
+        self._socket.close()
 
     @property
     def form(self) -> str:
@@ -115,18 +119,12 @@ class Collector:
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            for desk in self._desks.values():
-                desk.writer.close()
-            self._socket.close()
+            self._close()
             log("ended", "all that was taken is on disk")
 
     def stop(self) -> None:
         """Ask a server in another thread to end."""
         self._server.should_exit = True
-
-
-def _desk(collection: Collection, limits: Limits) -> Desk:
-    return Desk(collection, Writer(collection.store, limits, log))
 
 
 class _Server(uvicorn.Server):
