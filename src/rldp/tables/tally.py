@@ -24,6 +24,7 @@ from rldp.tables.frame_columns import (
     narwhal,
     series_labels,
     unknown_column,
+    with_reader,
 )
 from rldp.tables.limits import MOST_CELLS, check_cells, labels_fault
 from rldp.tables.schema import Column, Schema, label_text, shown_list, sorted_labels
@@ -93,6 +94,11 @@ class Tally:
         self._batches = Combinations(len(self._names))
         self.dropped = 0
         self.records = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns, the sensitive ones first."""
+        return self._names
 
     def add(self, frame: Any, label: Callable[[Any], str | None] = frame_label) -> None:
         """Count the records of ``frame``; ``label`` gives a value's text, or None if missing."""
@@ -273,6 +279,7 @@ def _collected(tallied: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 def tally_frame(frame: Any, sensitive: Names, useful: Names | None, **options: Any) -> Tally:
     """Tally of one whole frame; options as of a `Tally`."""
+    frame = with_reader(frame)
     s_names, u_names = chosen_columns(column_names(frame), sensitive, useful)
     tally = Tally(s_names, u_names, **options)
     batches = arrow_batches(frame, s_names + u_names)
