@@ -437,6 +437,7 @@ def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     expected = rldp.load(p).estimate(path)
     told = asked(client, "estimate", **choice, reports=job["progress"]["reports"]).json()
     assert told["reports"] == expected.n == 32_561
+    assert "325 forged ones added to the 32,561 could move a cell" in told["forgery"]
     shown = [record["estimate"] for record in told["cells"]]
     np.testing.assert_allclose(shown, expected.estimate.ravel(), rtol=0, atol=1e-12)
     table = rldp.datasets.adult("race", "sex")
