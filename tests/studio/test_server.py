@@ -341,6 +341,8 @@ def test_layers_and_goal_are_those_of_the_design(client, session):
     assert "This is proved" in nobody["text"]
     assert "a factor e^0.8 ≤ 2.226. This is proved, whatever" in knows_u["text"]
     assert "proved" not in anyone["text"]
+    proved = asked(client, "proof", **choice).json()["proved"]
+    assert [text.partition(" over ")[0] for text in proved] == ["ε = 1", "ε = 0.8"]
     assert told["outlook"]["error"] == pytest.approx(p.error.rmse(p.table.n), rel=1e-3)
     assert told["outlook"]["epsilon_given_u"] <= 0.8 + 1e-9
     again = "goal='s', epsilon_given_u=0.8, epsilon_all=None"

@@ -39,7 +39,7 @@ function proofCard(section) {
     try {
       const proof = await post("proof", read());
       told.replaceChildren(
-        h("p", { class: "good" }, `✓ Proved: ε = ${short(proof.epsilon)} over ${proof.uncertainty}.`),
+        ...proof.proved.map((claim) => h("p", { class: "good" }, `✓ Proved: ${claim}.`)),
         h("div", { class: "facts" }, fact(count(proof.conditions), "exact inequalities"), fact(proof.slack.toPrecision(2), "least room", "1 − left/right side"), fact(seconds(proof.seconds), "to check")),
         h("p", { class: "quiet" }, "Fingerprint of the protocol: ", h("code", { class: "long" }, proof.fingerprint)));
     } catch (error) {

@@ -9,6 +9,7 @@ from typing import Any
 
 from rldp.auditing.coverage import Coverage
 from rldp.auditing.risk import risk
+from rldp.decimals import shortest
 from rldp.presentation.promises import (
     covered,
     is_kept,
@@ -85,6 +86,9 @@ def proof(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "epsilon": float(checked.epsilon),
         "uncertainty": checked.uncertainty,
+        "proved": [
+            f"ε = {shortest(one.epsilon)} over {one.uncertainty}" for one in checked.guarantees
+        ],
         "conditions": checked.conditions,
         "slack": checked.slack,
         "seconds": time.perf_counter() - start,
