@@ -307,6 +307,12 @@ def test_protocols_are_ranked_by_the_goal(goal, client):
     errors = [math.inf if point["error"] == "inf" else point["error"] for point in told["at"]]
     bits = [point["bits"] for point in told["at"]]
     assert len(set(errors)) > 3
+    for point in told["at"]:  # levels are never shown smaller than they are
+        for name, text in (("epsilon_given_u", "known_u"), ("epsilon_all", "always")):
+            exact = math.inf if point[name] == "inf" else point[name]
+            shown = math.inf if point[text] == "none" else float(point[text])
+            assert exact - 1e-9 <= shown
+            assert shown < exact + 1e-3 or exact > 13
     assert (errors == sorted(errors)) == (goal != "information")
     assert (bits == sorted(bits, reverse=True)) == (goal == "information")
 
