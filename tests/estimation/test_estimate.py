@@ -266,6 +266,10 @@ def test_influence_is_the_worst_of_all_forgeries():
         worst = np.max([np.abs(other.s.estimate - e.s.estimate) for other in after], axis=0)
         rows = np.repeat(np.eye(2)[:, :, None], 4, axis=2)
         np.testing.assert_allclose(e.influence(7, rows), worst, atol=1e-12)
+        strata = {"strata": ["x"] * 200, "population": {"x": 10_000}}
+        for options in ({"weights": [2.5] * 200}, strata):  # only ratios of weights count
+            again = p.estimate(codes, **options).influence(7)
+            np.testing.assert_allclose(again, e.influence(7), atol=1e-12)
         alone = [p.estimate(forged, allow_few=True).estimate for forged in forgeries]
         np.testing.assert_allclose(e.largest_weight, np.max(np.abs(alone), axis=0), atol=1e-12)
 

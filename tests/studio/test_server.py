@@ -307,6 +307,12 @@ def test_protocols_are_ranked_by_the_goal(goal, client):
     errors = [math.inf if point["error"] == "inf" else point["error"] for point in told["at"]]
     bits = [point["bits"] for point in told["at"]]
     assert len(set(errors)) > 3
+    for point in told["at"]:  # levels are never shown smaller than they are
+        for name, text in (("epsilon_given_u", "known_u"), ("epsilon_all", "always")):
+            exact = math.inf if point[name] == "inf" else point[name]
+            shown = math.inf if point[text] == "none" else float(point[text])
+            assert exact - 1e-9 <= shown
+            assert shown < exact + 1e-3 or exact > 13
     assert (errors == sorted(errors)) == (goal != "information")
     assert (bits == sorted(bits, reverse=True)) == (goal == "information")
 
@@ -341,6 +347,8 @@ def test_layers_and_goal_are_those_of_the_design(client, session):
     assert "This is proved" in nobody["text"]
     assert "a factor e^0.8 ≤ 2.226. This is proved, whatever" in knows_u["text"]
     assert "proved" not in anyone["text"]
+    proved = asked(client, "proof", **choice).json()["proved"]
+    assert [text.partition(" over ")[0] for text in proved] == ["ε = 1", "ε = 0.8"]
     assert told["outlook"]["error"] == pytest.approx(p.error.rmse(p.table.n), rel=1e-3)
     assert told["outlook"]["epsilon_given_u"] <= 0.8 + 1e-9
     again = "goal='s', epsilon_given_u=0.8, epsilon_all=None"
@@ -437,6 +445,7 @@ def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     expected = rldp.load(p).estimate(path)
     told = asked(client, "estimate", **choice, reports=job["progress"]["reports"]).json()
     assert told["reports"] == expected.n == 32_561
+    assert "325 forged ones added to the 32,561 could move a cell" in told["forgery"]
     shown = [record["estimate"] for record in told["cells"]]
     np.testing.assert_allclose(shown, expected.estimate.ravel(), rtol=0, atol=1e-12)
     table = rldp.datasets.adult("race", "sex")

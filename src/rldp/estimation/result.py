@@ -191,7 +191,7 @@ class Estimate:
         """The largest change of each estimate by inversion if so many forged reports are added.
 
         Args:
-            forged: number of forged reports, each of weight 1.
+            forged: number of forged reports, each with the mean weight of all.
             coefficients: of other quantities than the cells, as in `linear`.
 
         The result has the shape (n_s, n_u), or that of `linear`.
@@ -203,7 +203,7 @@ class Estimate:
         A = C.reshape(-1, m) @ inverse.G
         low, high = inverse.features.extremes(A)
         here = A @ self.counts.mean
-        share = forged / (self.counts.weight + forged)
+        share = forged / (self.counts.n + forged)
         return np.asarray(share * np.maximum(high - here, here - low)).reshape(C.shape[:-2])
 
     @cached_property

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
 
 
-def forgery_in_words(e: Estimate, forged: int) -> str:
+def forgery_in_words(e: Estimate, forged: int = 0) -> str:
     """What so many forged reports could do; 1 in 100 if no number is given."""
     k = forged or max(1, e.n // 100)
     shift, weight = e.influence(k), e.largest_weight
@@ -21,8 +21,8 @@ def forgery_in_words(e: Estimate, forged: int) -> str:
     cell = e.schema.s_labels[s] + (f" | {e.schema.u_labels[u]}" if e.schema.useful else "")
     text = (
         f"Forged reports: one report counts up to {np.nanmax(weight):.3g} times as much as a "
-        f"person without noise. {k:,} forged ones added to the {e.n:,} could move a cell by up to "
-        f"{100 * shift.ravel()[place]:.2g} percentage points ({cell})"
+        f"person without noise. {k:,} forged {'one' if k == 1 else 'ones'} added to the {e.n:,} "
+        f"could move a cell by up to {100 * shift.ravel()[place]:.2g} percentage points ({cell})"
     )
     if e.schema.useful and e.s.identified.any():
         rows = np.repeat(np.eye(e.schema.n_s)[:, :, None], e.schema.n_u, axis=2)

@@ -11,7 +11,7 @@ from rldp.presentation.texts import set_in_words
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import AllDistributions, GivenU, UncertaintySet
 
-_MOST_ODDS = 1e6
+MOST = math.log(1e6)  # an ε above it protects nothing
 
 
 def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def _limit(epsilon: float, promised: float | None) -> str:
             f"One report changes their odds by at most a factor e^{shortest(promised)} ≤ "
             f"{ratio_up(math.exp(promised))}. This is proved, whatever distribution is true."
         )
-    if epsilon <= math.log(_MOST_ODDS):
+    if epsilon <= MOST:
         return (
             f"One report changes the odds by at most a factor {ratio_up(math.exp(epsilon))}. "
             f"The design did not promise it; this is what an audit of its table finds."

@@ -1,7 +1,7 @@
 // Step 2: errors of estimates and information over ε; ε, the goal and the promises move and everything follows.
 
 import { follow, post, stop } from "./api.js";
-import { bits, clearErrors, codePanel, count, decimalField, errorPlace, h, level, next, notYet, percent, points as inPoints, short, showError, table } from "./dom.js";
+import { bits, clearErrors, codePanel, count, decimalField, errorPlace, h, next, notYet, percent, points as inPoints, short, showError, table } from "./dom.js";
 import { curves, isDrawn, swatch } from "./charts.js";
 import { LAYERS, MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
 import { wishes } from "./wishes.js";
@@ -105,7 +105,7 @@ export async function show(section, state, page) {
       h("span", { class: "name" }, swatch(point.protocol), point.protocol),
       choice(point.protocol), isProtocol(point, most(point, inPoints(point.error))), isProtocol(point, inPoints(point.margin_s)),
       isProtocol(point, point.needed ? count(point.needed) : point.error === "inf" ? "never" : "–"),
-      least(point, bits(point.bits)), least(point, percent(point.share)), level(point.epsilon_given_u), level(point.epsilon_all),
+      least(point, bits(point.bits)), least(point, percent(point.share)), point.known_u ?? "", point.always ?? "",
       h("span", {}, answer.titles[point.protocol] ?? "", point.is_early ? h("small", { class: "warn" }, point.from_epsilon === null ? " (search ended early)" : ` (search ended early; found at ε = ${point.from_epsilon})`) : null),
     ];
     if (!listed.some((point) => point.protocol === protocol) && protocol !== "best")

@@ -141,6 +141,7 @@ function figures(told) {
     narrower(),
     h("p", { class: "quiet" }, "● estimate with its interval   × design sample"),
     part("Cells", told.cells), part("S", told.s), told.u.length ? part("U", told.u) : null,
+    told.forgery ? h("p", { class: "quiet" }, told.forgery) : null,
   ].filter(Boolean);
 }
 

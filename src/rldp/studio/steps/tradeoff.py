@@ -6,7 +6,7 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from rldp.decimals import shortest
+from rldp.decimals import brief_up, shortest
 from rldp.designing.catalogue import BEST, CEILING
 from rldp.designing.compare import Record
 from rldp.presentation.texts import TITLES, columns_title, set_in_words
@@ -15,6 +15,7 @@ from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
 from rldp.studio.outlook import GOAL_TITLES, Outlook
+from rldp.studio.promise import MOST
 from rldp.studio.session import GRID, Session, Setting
 from rldp.studio.tasks import Point, find_points
 from rldp.utility.goal import INFORMATION
@@ -130,7 +131,14 @@ def _foreseen(outlook: Outlook | None) -> dict[str, Any]:
     """What estimates will look like, and the further levels; null where it is not known."""
     if outlook is None:
         return dict.fromkeys(_FORESEEN)
-    return {name: getattr(outlook, name) for name in _FORESEEN}
+    told = {name: getattr(outlook, name) for name in _FORESEEN}
+    levels = {"known_u": outlook.epsilon_given_u, "always": outlook.epsilon_all}
+    return told | {name: _level(epsilon) for name, epsilon in levels.items()}
+
+
+def _level(epsilon: float) -> str:
+    """A level for a table, never smaller than it is."""
+    return "none" if epsilon > MOST else brief_up(epsilon)
 
 
 def _closed_form(record: Record, outlook: Outlook | None = None) -> dict[str, Any]:
