@@ -134,7 +134,8 @@ def test_the_recommended_stack():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"protocol": "polyopt", "epsilon_given_u": 1.0}, "polyopt cannot keep"),
+        ({"protocol": "ldp-optimal", "epsilon_given_u": 1.0}, "ldp-optimal cannot keep"),
+        ({"protocol": "polyopt", "epsilon_all": 4.0, "bounds": "paper"}, "polyopt cannot keep"),
         ({"protocol": "ir", "epsilon_all": 4.0, "bounds": "paper"}, "ir cannot keep"),
         ({"protocol": "grr", "goal": "cells"}, "'optimal' or 'best' with a goal"),
         ({"epsilon_all": 0.0}, "0 < epsilon"),

@@ -178,12 +178,14 @@ def _check_options(
             f"bounds='paper' nor identifiable=True, got {protocol!r}.",
             argument="goal",
         )
-    is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
-    if not (options.is_plain or is_free or (is_family and options.layers is not None)):
+    is_layered = bounds != "paper" and not identifiable
+    is_any = is_free or (is_layered and protocol == "polyopt")
+    is_family = is_layered and protocol in FAMILIES and options.layers is not None
+    if not (options.is_plain or is_any or is_family):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal' and 'best'; epsilon_given_u and epsilon_all with closed forms too, "
-            f"and neither with bounds='paper' nor with identifiable=True.",
+            f"go with 'polyopt', 'optimal' and 'best'; epsilon_given_u and epsilon_all with closed "
+            f"forms too, and neither with bounds='paper' nor with identifiable=True.",
             argument="protocol",
         )
 
