@@ -67,7 +67,7 @@ def _malformed() -> Iterator[Vector]:
 
 
 def _odd_corners(shown: Document) -> Iterator[Vector]:
-    """Public files that claim a level over a polytope, and list its corners in a way of their own."""
+    """Public files that claim a level over a polytope whose corners are malformed."""
     corner = [["1/8", "1/8"], ["1/8", "5/8"]]
     cases: dict[str, tuple[Any, str]] = {
         "none": ([], "a polytope without corners"),

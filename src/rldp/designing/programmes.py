@@ -45,7 +45,7 @@ _LAYERS: dict[type[UncertaintySet], str] = {
     AllDistributions: "epsilon_all",
 }
 _CLOSED_GAP, _CLOSED_SHARE = 1e-9, 1e-4  # nats, and of the bound: a gap that counts as none
-_THRESHOLD_STEP = 1e-3
+_THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3
 
 
 @dataclass(frozen=True)
@@ -288,6 +288,9 @@ def ceiling(
 def srr_threshold(table: Table, largest: float = 20.0) -> float:
     """The ε_0 from which on SRR is the best protocol for all distributions (thm:sgrr); ∞ if none.
 
+    The theorem has no end where SRR is best once and not again. So SRR is compared with all others
+    at every tenth from `largest` down to the first ε where it is not the best.
+
     >>> srr_threshold(Table([[300, 0], [100, 500]]))  # an empty cell
     inf
     """
@@ -298,9 +301,11 @@ def srr_threshold(table: Table, largest: float = 20.0) -> float:
         Q = srr.channel(F, epsilon, {}).matrix
         return is_optimal(Q, table.p_su, F.conditional_bounds[0], epsilon)
 
-    if not is_best(largest):
+    low, high = largest, np.inf
+    while low > 0 and is_best(low):
+        low, high = max(0.0, low - _THRESHOLD_GRID), low
+    if np.isinf(high):
         return np.inf
-    low, high = 0.0, largest
     while high - low > _THRESHOLD_STEP:
         middle = (low + high) / 2
         low, high = (low, middle) if is_best(middle) else (middle, high)
