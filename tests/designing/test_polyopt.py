@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -28,11 +27,8 @@ from rldp.designing.solvers.best_product import Branches, Lists, best_products, 
 from rldp.designing.solvers.product_table import ProductTable
 from tests.support import strategies as some
 from tests.support.files import REFERENCE
-from tests.support.interrupts import keeping_ctrl_c
+from tests.support.polyhedra import rays
 from tests.support.promises import PAPER
-
-with keeping_ctrl_c():
-    ppl = import_module("ppl")
 
 CASES = REFERENCE["cases"]
 VARIANTS = {"polyopt": "distinct", "polyopt pairs=all": "all"}
@@ -103,18 +99,6 @@ def test_the_robust_bound_holds_where_columns_are_generated(monkeypatch):
 
 
 # --- vertices -----------------------------------------------------------------------------------
-
-
-def rays(rows):
-    """Extreme rays of {T : rows T ≥ 0} by the Parma Polyhedra Library, in exact arithmetic."""
-    cone = ppl.Constraint_System()
-    for row in rows:
-        scale = math.lcm(*(entry.denominator for entry in row))
-        terms = (int(entry * scale) * ppl.Variable(i) for i, entry in enumerate(row))
-        cone.insert(sum(terms, ppl.Linear_Expression(0)) >= 0)
-    generators = ppl.C_Polyhedron(cone).minimized_generators()
-    found = [np.array([float(x) for x in g.coefficients()]) for g in generators if g.is_ray()]
-    return np.array([ray / ray.sum() for ray in found])
 
 
 def exact_rows(m, factor, *, distinct):

@@ -178,12 +178,15 @@ def _check_options(
             f"neither the paper's bounds nor identifiable cells, got {protocol!r}.",
             argument="goal",
         )
-    is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
-    if not (options.is_plain or is_free or (is_family and options.layers is not None)):
+    is_layered = bounds != "paper" and not identifiable
+    is_any = is_free or (is_layered and protocol == "polyopt")
+    is_family = is_layered and protocol in FAMILIES and options.layers is not None
+    if not (options.is_plain or is_any or is_family):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal' and 'best'; guarantees against someone who knows U and whatever is "
-            f"true with closed forms too, and none with the paper's bounds or identifiable cells.",
+            f"go with 'polyopt', 'optimal' and 'best'; guarantees against someone who knows U and "
+            f"whatever is true with closed forms too, and none with the paper's bounds or "
+            f"identifiable cells.",
             argument="protocol",
         )
 

@@ -62,6 +62,11 @@ class Search:
         self.master.add(columns)
         self.optimum = self.master.solved()
 
+    def go_on_from(self, columns: Array) -> None:
+        """Look for private columns where others, which need not be private, lead."""
+        self._look(columns, _STEPS)
+        self._settle()
+
     def go_on(self, most: int | None = None) -> None:
         """Look in new places until that brings nothing more, for so many rounds at most."""
         self._settle()

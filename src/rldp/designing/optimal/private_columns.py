@@ -15,7 +15,9 @@ from rldp._types import Array, Flags
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import apart, is_conic, is_linear, linear, pair
 from rldp.designing.solvers.conic import Block, ConicProgramme
+from rldp.designing.solvers.polyhedral import PolyhedralProgramme
 from rldp.uncertainty import Guarantee
+from rldp.uncertainty.simplex import SimplexSet
 
 _BROKEN = 1e-7  # of a column's size: an excess that needs a condition of its own
 _NEAR = 1e-3  # of a column's size: pairs this close to their limit are conditions at once
@@ -23,6 +25,11 @@ _MOST_JOINT = 300  # pairs times U values; beyond, conditionals are taken to var
 _PASSES = 6  # of adding conditions that turned out to be broken
 _MOST_PROGRAMMES = 300  # kept for further objectives
 _SAFE = 1e-13  # of a column's size, for the rounding of its excess
+
+
+def within_simplices(guarantee: Guarantee) -> Guarantee:
+    """The same levels over the simplices around a set: at least as much, and linear."""
+    return Guarantee(SimplexSet(guarantee.uncertainty), guarantee.levels)
 
 
 class PrivateColumns:
@@ -44,14 +51,19 @@ class PrivateColumns:
         self._variable = np.broadcast_to(index, (n_s, n_u))
         self._n_curved = sum(int(g.is_promised_pair.sum()) for g in self._curved)
         self.is_joint = self._n_curved * n_u <= _MOST_JOINT
+        # beside linear conditions, simplices around curved sets keep large programmes linear
+        self.is_linear = not self._curved or (
+            not self.is_joint and len(self._curved) < len(self._guarantees)
+        )
         self._is_conic = all(is_conic(g.uncertainty) for g in guarantees)
-        self._programmes: dict[bytes, ConicProgramme] = {}
+        self._programmes: dict[bytes, ConicProgramme | PolyhedralProgramme] = {}
 
     @cached_property
     def _conditions(self) -> Sequence[Block]:
         """Blocks that are in use only where they are needed."""
         if not self.is_joint:
-            return [apart(g, self._variable) for g in self._curved]
+            inner = [within_simplices(g) if self.is_linear else g for g in self._curved]
+            return [apart(g, self._variable) for g in inner]
         return [
             pair(g.uncertainty, self._variable, s_1, s_2, float(g.factors[s_1, s_2]))
             for g in self._curved
@@ -173,7 +185,7 @@ class PrivateColumns:
             pool.shutdown(cancel_futures=True)
         return columns, is_good
 
-    def _programme(self, needed: Flags) -> ConicProgramme:
+    def _programme(self, needed: Flags) -> ConicProgramme | PolyhedralProgramme:
         key = needed.tobytes()
         programme = self._programmes.get(key)  # another thread may clear them at any time
         if programme is None:
@@ -181,5 +193,6 @@ class PrivateColumns:
                 self._programmes.clear()
             blocks = [self._conditions[i] for i in np.flatnonzero(needed).tolist()]
             blocks += self._always
-            programme = self._programmes[key] = ConicProgramme(self.weights.ravel(), blocks)
+            kind = PolyhedralProgramme if self.is_linear else ConicProgramme
+            programme = self._programmes[key] = kind(self.weights.ravel(), blocks)
         return programme

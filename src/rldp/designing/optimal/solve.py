@@ -13,12 +13,13 @@ from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import EFFORTS, Effort
 from rldp.designing.optimal import ceiling
+from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.column_search import Search
 from rldp.designing.optimal.gains import Information
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
-from rldp.uncertainty import Guarantee
+from rldp.uncertainty import GivenU, Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
 _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
@@ -61,16 +62,25 @@ def optimal_columns(
     is_interrupted = False
     try:
         vertices = _bound(search, guarantees, p_su, begin + part, hidden=hidden)
-        if private.is_joint or hidden:
+        is_large = not private.is_joint and private.is_linear
+        if is_large and not hidden:
+            search.begin(private.scaled(_starts(p_su.shape)))
+        elif private.is_joint or hidden:
             search.begin(private.scaled(vertices + 1e-9))
-        if not hidden and first.is_complete:
+        is_tied = is_large and any(isinstance(g.uncertainty, GivenU) for g in guarantees)
+        if not hidden and first.is_complete and not is_tied:  # across s, unlike PolyOpt's columns
             within = min(deadline, time.monotonic() + (part if private.is_joint else more))
             if p_su.size <= _QUICK_CELLS:
                 within = np.inf
             p_min = first.uncertainty.conditional_bounds[0]
             lowest = float(first.levels.min())
             polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=within)
-            search.add(private.pulled_in(np.moveaxis(polyopt.Q, 2, 0)))
+            if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
+                search.bound = min(search.bound, polyopt.bound)
+            columns = np.moveaxis(polyopt.Q, 2, 0)
+            search.add(private.pulled_in(columns))
+            if is_large:
+                search.go_on_from(private.scaled(columns))
             go_on_unless(polyopt.is_interrupted)
         if seeds is not None:
             search.add(private.pulled_in(seeds))
@@ -86,6 +96,15 @@ def optimal_columns(
     return Solution(master.protocol(optimum), optimum.value, search.bound, is_interrupted)
 
 
+def _starts(shape: tuple[int, ...]) -> Array:
+    """Columns that tell U, and with it a little or more of S, for large tables under layers."""
+    n_s, n_u = shape
+    cells = np.eye(n_s * n_u).reshape(-1, n_s, n_u)
+    one_u = np.repeat(np.eye(n_u)[:, None, :], n_s, axis=1)
+    some_s = cells.max(axis=1, keepdims=True) * (1 + 2 * cells.max(axis=2, keepdims=True))
+    return np.concatenate([one_u, some_s, some_s + 5 * cells]) + 1e-3
+
+
 def _bound(
     search: Search, guarantees: Sequence[Guarantee], p_su: Array, deadline: float, *, hidden: bool
 ) -> Array:
@@ -98,4 +117,7 @@ def _bound(
         search.bound = min(search.bound, found.bound)
     for guarantee in guarantees[1:]:
         search.bound = min(search.bound, ceiling.bound(guarantee, p_su, deadline))
+    if len(guarantees) > 1:
+        limit = chain_rule_bound(guarantees, guarantees[0].table, deadline)
+        search.bound = min(search.bound, limit)
     return cells if hidden or found is None else np.moveaxis(found.Q, 2, 0)

@@ -111,6 +111,12 @@ class Programme:
         self._run()
         return self._optimum()
 
+    def solved_from_vertex(self) -> Optimum:
+        """The optimum where gains alone are new: the last vertex is still feasible."""
+        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
+        self._run()
+        return self._optimum()
+
     def _run(self) -> None:
         """Run the solver; a long run ends at Ctrl-C."""
         if self._solver.getNumNz() < _LONG:
