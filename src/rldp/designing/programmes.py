@@ -27,6 +27,7 @@ from rldp.designing.optimal.least_error import least_error
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.polyopt.robust_objective import robust_columns
 from rldp.designing.polyopt.solve import best_columns, is_optimal
+from rldp.designing.solvers.work import is_past
 from rldp.designing.stack import Stack, stack
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
@@ -140,6 +141,7 @@ def polyopt(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
         epsilon,
         distinct=distinct,
         seeds=_columns(channels),
+        work=checked_effort(options.effort).work,
         deadline=options.deadline,
         progress=options.progress,
     )
@@ -198,7 +200,7 @@ def _for_goal(options: Options, goal: Goal, channels: Sequence[Channel]) -> Outc
     known = float(((goal.matrix().T @ table.p_su.ravel()) ** 2).sum())
     bound = max(0.0, found.bound - known)
     ended = WORK
-    if found.is_interrupted or time.monotonic() > options.deadline:
+    if found.is_interrupted or is_past(options.deadline):
         ended = INTERRUPTED if found.is_interrupted else TIME
     elif found.error - found.bound < _CLOSED_SHARE * found.error:
         ended = CLOSED
@@ -212,7 +214,7 @@ def how_ended(found: Solution, deadline: float) -> str:
         return INTERRUPTED
     if found.bound - found.utility <= max(_CLOSED_GAP, _CLOSED_SHARE * abs(found.bound)):
         return CLOSED
-    return TIME if time.monotonic() > deadline else WORK
+    return TIME if found.is_hurried or is_past(deadline) else WORK
 
 
 def ldp_optimal(options: Options) -> Outcome:
@@ -227,6 +229,7 @@ def ldp_optimal(options: Options) -> Outcome:
         np.ones((n_s * n_u, 1)),
         options.epsilon,
         distinct=False,
+        work=checked_effort(options.effort).work,
         deadline=options.deadline,
         progress=options.progress,
     )
@@ -237,7 +240,7 @@ def ldp_optimal(options: Options) -> Outcome:
 def ceiling(
     F: UncertaintySet,
     epsilon: Any,
-    time_limit: float = 30.0,
+    time_limit: float | None = None,
     *,
     epsilon_given_u: Any = None,
     epsilon_all: Any = None,
@@ -246,7 +249,8 @@ def ceiling(
     """What no protocol can exceed, in nats: a bound on the optimum for known P = P̂.
 
     A protocol that is private over F is private at P̂, which belongs to F. Further guarantees are
-    as in `design`; each one alone is a bound too, and the smallest is given.
+    as in `design`; each one alone is a bound too, and the smallest is given. A time limit, in
+    seconds, ends the search for it early.
 
     >>> from rldp import ChiSquareSet, Table
     >>> F = ChiSquareSet(Table([[30, 30], [20, 20]]))  # U tells nothing of S: it is sent as it is,
@@ -256,7 +260,8 @@ def ceiling(
     check_designable(F.table.n_s, F.table.n_u, "ceiling")
     layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
     guarantees = stack(F, epsilon, **layers)
-    deadline = Options(guarantees, time_limit=time_limit).deadline
+    limit = np.inf if time_limit is None else time_limit
+    deadline = Options(guarantees, time_limit=limit).deadline
     return smallest_bound(guarantees, F.table.p_su, deadline)
 
 

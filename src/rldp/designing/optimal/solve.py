@@ -69,7 +69,9 @@ def optimal_columns(
                 within = np.inf
             p_min = first.uncertainty.conditional_bounds[0]
             lowest = float(first.levels.min())
-            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=within)
+            polyopt = best_columns(
+                p_su, p_min, lowest, distinct=True, work=effort.work, deadline=within
+            )
             search.add(private.pulled_in(np.moveaxis(polyopt.Q, 2, 0)))
             go_on_unless(polyopt.is_interrupted)
         if seeds is not None:
