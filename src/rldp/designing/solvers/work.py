@@ -46,13 +46,13 @@ class Clock:
 
     def __init__(self, work: float, deadline: float = np.inf) -> None:
         """Take nominal seconds of work, and a time.monotonic() if the time is limited."""
-        self._work, self._first = work, spent()
+        self.work, self._first = work, spent()
         self._begin, self._deadline = time.monotonic(), deadline
         self.is_hurried = False  # the time ran faster than the work when the clock was read last
 
     def now(self) -> float:
         """The share that is done, by work or by time, whichever is more."""
-        share = (spent() - self._first) / self._work
+        share = (spent() - self._first) / self.work
         if self._deadline < np.inf:
             seconds = max(self._deadline - self._begin, 1e-9)
             by_time = (time.monotonic() - self._begin) / seconds
