@@ -22,7 +22,7 @@ from rldp.designing.catalogue import (
     checked_names,
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
-from rldp.designing.design import default_time_limit, searched
+from rldp.designing.design import searched
 from rldp.designing.draft import Draft
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
@@ -86,7 +86,7 @@ def compare(
         also: further guarantees of "best".
         bounds: as for `design`.
         effort: work of each search, as for `design`.
-        time_limit: seconds for each search.
+        time_limit: seconds for each search; without it a search ends by work.
     """
     check_set(uncertainty)
     if isinstance(epsilons, np.ndarray):
@@ -128,7 +128,7 @@ class _Asked(NamedTuple):
         """Of one search."""
         is_recommended = name == BEST and self.bounds != "paper"
         layers = self.layers if is_recommended else {}
-        limit = default_time_limit(self.F) if self.time_limit is None else self.time_limit
+        limit = np.inf if self.time_limit is None else self.time_limit
         return programmes.Options(
             stack(self.F, epsilon, **layers, is_recommended=is_recommended),
             goal=self.goal if is_recommended else None,
@@ -166,7 +166,7 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
     """What a protocol keeps at every ε, in nats, and its channel."""
     F = asked.F
     if name == CEILING:
-        limit = 30.0 if asked.time_limit is None else asked.time_limit
+        limit = asked.time_limit
         return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
     if name in FAMILIES:
         found = optimum(name, F, epsilons, asked.bounds, {})

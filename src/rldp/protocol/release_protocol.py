@@ -224,6 +224,13 @@ class ReleaseProtocol(Releasing, Estimating):
         return self.utility / self.table.entropy if self.table.entropy > 0 else 0.0
 
     @property
+    def relative_gap(self) -> float | None:
+        """The optimality gap as a share of the utility; ∞ where there is none of that."""
+        if self.optimality_gap is None or self.optimality_gap == 0:
+            return self.optimality_gap
+        return self.optimality_gap / self.utility if self.utility > 0 else math.inf
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C ended its search."""
         return self.ended == INTERRUPTED

@@ -51,7 +51,7 @@ class Cuts:
         """The same with every entry between limits, None where nothing is.
 
         Its value is a bound that holds whatever the solver's tolerances are: the dual value of
-        the solver's prices, clipped so that they are feasible.
+        the solver's duals, clipped so that they are feasible.
         """
         self._programme.set_gains(c)
         self._programme.set_limits(low, high)
