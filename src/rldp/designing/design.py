@@ -98,8 +98,8 @@ def design(
         effort: "quick", "normal" or "thorough": how much work a search may do. It is counted in
             steps, so that the same input gives the same protocol on every machine.
         time_limit: seconds after which a search ends with the best protocol so far, as it does at
-            Ctrl-C; `p.ended` tells. Without it a search ends by work, but on tables of more than 49
-            cells after 30 seconds.
+            Ctrl-C; `p.ended` tells. Without it a search ends by work, but one for information on
+            tables of more than 49 cells after 30 seconds.
         progress: called during a search with the nats kept so far and a bound on them.
 
     >>> from rldp import ChiSquareSet, Table
@@ -121,14 +121,15 @@ def design(
     )
     if isinstance(goal, str) and goal == AUTO:
         goal = (U if hidden else CELLS) if is_recommended else INFORMATION
+    chosen = as_goal(goal, uncertainty.table)
     options = programmes.Options(
         guarantees=guarantees,
-        goal=as_goal(goal, uncertainty.table),
+        goal=chosen,
         pairs=pairs,
         objective=objective,
         hidden=hidden,
         effort=effort,
-        time_limit=default_time_limit(uncertainty) if time_limit is None else time_limit,
+        time_limit=default_time_limit(uncertainty, chosen) if time_limit is None else time_limit,
         progress=progress,
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
@@ -149,9 +150,10 @@ def _with_goal(draft: Draft, goal: Goal | None) -> Draft:
     return replace(draft, goal=goal, options={**draft.options, "goal": goal.name})
 
 
-def default_time_limit(F: UncertaintySet) -> float:
-    """Seconds for a search that nobody limited: large tables end by the clock."""
-    return np.inf if F.table.counts.size <= _MOST_BY_WORK else _TIME_LIMIT
+def default_time_limit(F: UncertaintySet, goal: Goal | None) -> float:
+    """Seconds for a search that nobody limited: information on large tables ends by the clock."""
+    is_by_work = goal is not None or F.table.counts.size <= _MOST_BY_WORK
+    return np.inf if is_by_work else _TIME_LIMIT
 
 
 def _check_options(
