@@ -128,10 +128,11 @@ class _Asked(NamedTuple):
         """Of one search."""
         is_recommended = name == BEST and self.bounds != "paper"
         layers = self.layers if is_recommended else {}
+        goal = self.goal if is_recommended else None
         limit = np.inf if self.time_limit is None else self.time_limit
         return programmes.Options(
             stack(self.F, epsilon, **layers, is_recommended=is_recommended),
-            goal=self.goal if is_recommended else None,
+            goal=goal,
             pairs="all" if self.bounds == "paper" else "distinct",
             effort=self.effort,
             time_limit=limit,

@@ -119,9 +119,10 @@ def design(
     )
     if isinstance(goal, str) and goal == AUTO:
         goal = (U if hidden else CELLS) if is_recommended else INFORMATION
+    chosen = as_goal(goal, uncertainty.table)
     options = programmes.Options(
         guarantees=guarantees,
-        goal=as_goal(goal, uncertainty.table),
+        goal=chosen,
         pairs=pairs,
         objective=objective,
         hidden=hidden,

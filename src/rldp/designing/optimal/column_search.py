@@ -65,9 +65,9 @@ class Search:
         self.optimum = self.master.solved()
 
     def go_on_from(self, columns: Array) -> None:
-        """Look for private columns where others, which need not be private, lead."""
-        self._look(columns, _STEPS)
-        self._settle()
+        """Price from columns that need not be private themselves, and improve on what that gives."""
+        self._price(columns, _STEPS)
+        self._improve()
 
     def go_on(self, most: int | None = None) -> None:
         """Price from new starts until that brings nothing more, for so many rounds at most."""

@@ -1,16 +1,18 @@
-"""The protocol with the least error for a goal: Frank-Wolfe over protocols, by the same columns.
+"""The protocol with the least error for a goal: column generation with a quadratic gain.
 
-The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ: a convex
-function of J, which is linear in the protocol. At the present J its slope is -W, W = J⁻¹ A Aᵀ J⁻¹,
-so the protocol that improves most has the largest Σ θ_y T_yᵀ W T_y: the linear programme of
-column generation with a quadratic gain. Protocols over the columns so far are mixed until none of
-them improves; its duals then tell which further columns would.
+The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ. The best
+masses for the columns so far are a convex programme (`barrier_master`), and its multipliers tell
+what a further column T would bring: Tᵀ W T - α·T, a convex function of T. Its tangent at a column
+in use is a linear objective, and the best column for that gains at least as much as the tangent
+says. On the cone of PolyOpt it is found by sorting, which costs next to nothing; on the cone of all
+private columns by a conic programme. So a search begins with the first and ends with the second
+where tables are small enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,26 +20,31 @@ from rldp._types import Array
 from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
+from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.error_bound import least_possible_error
-from rldp.designing.optimal.gains import Quadratic
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.solvers.linear import Optimum, Programme
+from rldp.designing.optimal.sorted_pricing import SortedPricing
 from rldp.designing.solvers.work import is_past
 from rldp.uncertainty import Guarantee
 
-_MIXING = 25  # steps on the weights of protocols,
-_SETTLED = 1e-6  # until they change by less than this
-_CONVERGED_STEPS, _CONVERGED = 40, 1e-3  # protocols of the pool to add, until they offer less
+_STEPS_OF_MASSES = {True: 8, False: 4}  # between two rounds of pricing, on small and large tables
+_FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 1e-3, 1e-4  # of the error, in the rounds, and last
+_LAST_STEPS = 40  # at the end of the search, at most
+_TANGENTS = 2  # from one column to the next
+_STARTS = 8  # new starts in a round
+_PRICED_BY_SORTING, _PRICED_BY_CONES = 2.0, 3.0  # columns in use, times the number of cells
+_MOST_CONES = 75  # of them, however many cells there are
+_SORTED_ROUNDS = 3  # by sorting for each round by cones, where both are possible
+_ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
+_MOST_COLUMNS, _LEAST_MOST = 6, 1000  # in the master, times the number of cells, and at least
 _CLOSED = 2e-3  # of the error: a reduced cost that counts as none
 _LITTLE = 1e-3  # of the error: a fall that does not count
-_NOTHING = 1e-9  # of the error: a reduced cost that is rounding
-_NEGLIGIBLE = 1e-7  # weight of a protocol, or mass of a column, that is left out
+_NOTHING = 1e-7  # of the error: a reduced cost that is rounding
+_HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
-_RIDGE = 1e-12  # of the mean eigenvalue, for solving with a J that is all but singular
-_STEPS = 2  # from one tangent to the next
-_STARTS = 8  # new starts in a round
-_LARGEST_SOLVED = 1e4  # entry of a column in the programme, whose weights are exact to 1e-10 or so
+_DIGITS = 7  # by which columns are told apart
 _MOST_BOUNDED = 30  # cells up to which the least possible error is bounded
+_MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
 
 @dataclass(frozen=True)
@@ -48,112 +55,6 @@ class ErrorSolution:
     error: float
     bound: float  # 0 where none is known
     is_interrupted: bool = False
-
-
-class _Pool:
-    """Columns found so far, and the protocol of them with the largest total of any gain."""
-
-    def __init__(self, columns: Array) -> None:
-        """Take columns of shape (columns, cells) with Σ P̂ T = 1."""
-        self.columns = np.zeros((0, columns.shape[1]))
-        self._scales = np.zeros(0)
-        self._programme = Programme(np.ones(columns.shape[1]))
-        self.add(columns)
-
-    def add(self, columns: Array) -> None:
-        """Add columns."""
-        scales = np.minimum(1.0, _LARGEST_SOLVED / columns.max(axis=1))
-        self._programme.add_columns(columns * scales[:, None], np.zeros(len(columns)))
-        self.columns = np.concatenate([self.columns, columns])
-        self._scales = np.concatenate([self._scales, scales])
-
-    def best(self, gains: Array) -> Optimum:
-        """The protocol with the largest Σ θ gain, its masses θ, and the duals of the cells."""
-        self._programme.set_gains(gains * self._scales)
-        found = self._programme.solved()
-        return found._replace(weights=found.weights * self._scales)
-
-
-@dataclass
-class _Mixture:
-    """Protocols over one pool of columns, and their weights."""
-
-    A: Array
-    pool: _Pool
-    masses: list[Array] = field(default_factory=list)  # θ of every protocol over the pool
-    weights: Array = field(default_factory=lambda: np.zeros(0))
-    matrices: list[Array] = field(default_factory=list)  # J of every protocol
-
-    def add(self, masses: Array) -> None:
-        """Add a protocol, and mix all anew."""
-        self.masses.append(masses)
-        self.matrices.append((self.pool.columns.T * masses) @ self.pool.columns)
-        share = 1 / len(self.masses)
-        self.weights = np.append(self.weights * (1 - share), share)
-        self._mix()
-
-    def _mix(self) -> None:
-        """Multiplicative steps on the weights: w_i grows where tr(W J_i) is above its mean."""
-        J = np.array(self.matrices)
-        for _ in range(_MIXING):
-            W = self.slope(np.tensordot(self.weights, J, 1))
-            gains = np.tensordot(J, W, 2)
-            weights = self.weights * np.sqrt(np.maximum(gains, 0.0))
-            weights /= weights.sum()
-            is_settled = np.abs(weights - self.weights).max() < _SETTLED
-            self.weights = weights
-            if is_settled:
-                break
-        kept = self.weights > _NEGLIGIBLE
-        self.masses = [m for m, is_kept in zip(self.masses, kept, strict=True) if is_kept]
-        self.matrices = [m for m, is_kept in zip(self.matrices, kept, strict=True) if is_kept]
-        self.weights = self.weights[kept] / self.weights[kept].sum()
-
-    def converge(self, most: int, closed: float) -> Optimum:
-        """Mix protocols of the pool until none of them gains; the last one, in units of the error.
-
-        Its value less 1 is what the pool still offers, and its duals are those of the error.
-        """
-        for _ in range(most):
-            error, W = self.error, self.slope(self.J)
-            gains = np.einsum("ni,ni->n", self.pool.columns @ W, self.pool.columns) / error
-            found = self.pool.best(gains)
-            if found.value - 1 < closed:
-                break
-            self.add(found.weights)
-        return found
-
-    @property
-    def J(self) -> Array:  # noqa: N802  # as in the docstring
-        """The matrix of the mixture."""
-        return np.asarray(np.tensordot(self.weights, np.array(self.matrices), 1))
-
-    def slope(self, J: Array) -> Array:
-        """W = J⁻¹ A Aᵀ J⁻¹."""
-        M = solved(J, self.A)
-        return np.asarray(M @ M.T)
-
-    @property
-    def error(self) -> float:
-        """tr(Aᵀ J⁻¹ A)."""
-        return float(np.sum(self.A * solved(self.J, self.A)))
-
-    def extend(self, columns: Array) -> None:
-        """Add columns that no protocol uses yet."""
-        self.pool.add(columns)
-        extra = np.zeros(len(columns))
-        self.masses = [np.concatenate([m, extra]) for m in self.masses]
-
-    @property
-    def mass(self) -> Array:
-        """θ of the mixture."""
-        return np.asarray(self.weights @ np.array(self.masses))
-
-
-def solved(J: Array, A: Array) -> Array:
-    """J⁻¹ A, with a ridge that does not count where J is regular."""
-    ridge = _RIDGE * np.trace(J) / len(J)
-    return np.asarray(np.linalg.solve(J + ridge * np.eye(len(J)), A))
 
 
 def least_error(
@@ -179,83 +80,155 @@ def least_error(
         progress: told the error so far and its bound.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
-    shape, told = private.weights.shape, progress or untold
-    factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
-    begin = simple_columns(shape, factor, distinct=not hidden)
-    if seeds is not None:
-        begin = np.concatenate([begin, seeds])
-    begin = private.pulled_in(begin)
-    mixture = _Mixture(A, _Pool(begin.reshape(len(begin), -1)))
-    mixture.add(_response(shape, factor, private, len(begin)))
-    bound, is_interrupted = 0.0, False
-    random = np.random.default_rng(0)  # the same search every time
+    search = _Search(private, A, _begin(private, guarantees, seeds, hidden=hidden), deadline)
+    told, bound, is_interrupted = progress or untold, 0.0, False
+    pricing = None if hidden else _sorted_pricing(guarantees)
     try:
-        idle = 0
-        for _ in range(effort.protocols):
-            before = mixture.error
-            offered = _improve(mixture, private, random, deadline)
-            told(mixture.error, bound)
-            is_little = mixture.error > before * (1 - _LITTLE)
-            idle = idle + 1 if is_little or offered < _CLOSED else 0
-            if idle > effort.patience or is_past(deadline):
-                break
+        if pricing is not None:
+            search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
+            told(search.master.error, bound)
+        if pricing is None or A.shape[0] <= _MOST_BY_CONES:
+            search.by_cones(effort, told)
+        search.finish()
         if A.shape[0] <= _MOST_BOUNDED:
-            used = mixture.mass > _NEGLIGIBLE
-            bound = least_possible_error(private, mixture.pool.columns[used], mixture.mass[used], A)
+            bound = least_possible_error(private, search.master.columns, search.master.theta, A)
     except KeyboardInterrupt:
         is_interrupted = True
-    mass = mixture.mass
-    used = mass > _RARE
-    Q = (mixture.pool.columns[used].T * mass[used]).reshape(*shape, -1)
-    return ErrorSolution(Q / Q.sum(axis=2, keepdims=True), mixture.error, bound, is_interrupted)
+    Q = search.protocol()
+    return ErrorSolution(Q, search.master.error, bound, is_interrupted)
 
 
-def _response(shape: tuple[int, ...], factor: float, private: PrivateColumns, n: int) -> Array:
-    """θ of randomised response on the cells, whose columns come first."""
-    cells = shape[0] * shape[1]
-    T = simple_columns(shape, factor, distinct=False)
-    masses = np.zeros(n)
-    masses[:cells] = (T * private.weights).sum(axis=(1, 2)) / (factor + cells - 1)
-    return masses
-
-
-def _improve(
-    mixture: _Mixture, private: PrivateColumns, random: np.random.Generator, deadline: float
-) -> float:
-    """Add columns with a positive reduced cost, and mix anew; the largest reduced cost found."""
-    shape, best = private.weights.shape, 0.0
-    found = mixture.converge(_CONVERGED_STEPS, _CONVERGED)
-    gain = Quadratic(mixture.slope(mixture.J) / mixture.error)
-    duals = found.duals.reshape(shape)
-    used = mixture.pool.columns[(mixture.mass > _NEGLIGIBLE) | (found.weights > _NEGLIGIBLE)]
-    T = np.concatenate([used.reshape(-1, *shape), new_starts(private, used, random)])
-    columns: list[Array] = []
-    for _ in range(_STEPS):
-        T, _ = private.best(gain.slopes(T) - duals, T, deadline)
-        T = private.pulled_in(T)
-        reduced = gain.values(T) - (duals * T).sum(axis=(1, 2))
-        best = max(best, reduced.max(initial=0.0))
-        T = T[reduced > _NOTHING]
-        if not len(T):
-            break
-        columns.append(T)
-    if columns:
-        mixture.extend(np.concatenate(columns).reshape(-1, private.weights.size))
-    mixture.converge(_CONVERGED_STEPS, _CONVERGED)
-    return best
-
-
-def new_starts(private: PrivateColumns, used: Array, random: np.random.Generator) -> Array:
-    """Columns with one entry for every s, some of them mixed with columns in use."""
+def _begin(
+    private: PrivateColumns, guarantees: Sequence[Guarantee], seeds: Array | None, *, hidden: bool
+) -> tuple[Array, Array]:
+    """Columns to begin with, and the masses of randomised response, whose columns come first."""
     shape = private.weights.shape
-    chances = 0.05 + private.weights / np.maximum(
-        private.weights.max(axis=1, keepdims=True), 1e-300
-    )
-    starts = np.zeros((_STARTS, *shape))
-    for i, T in enumerate(starts):
-        for row, chance in zip(T, chances, strict=True):
-            u = random.integers(row.size)
-            row[u] = random.choice([0.0, 1.0, 2.0]) / chance[u]
-        if i % 2:
-            T += used[random.integers(len(used))].reshape(shape)
-    return private.scaled(starts + 1e-4)
+    factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    columns = simple_columns(shape, factor, distinct=not hidden)
+    response = simple_columns(shape, factor, distinct=False)
+    if seeds is not None:
+        columns = np.concatenate([columns, seeds])
+    columns = private.pulled_in(columns)
+    masses = np.zeros(len(columns))
+    cells = private.weights.size
+    masses[:cells] = (response * private.weights).sum(axis=(1, 2)) / (factor + cells - 1)
+    return columns.reshape(len(columns), -1), masses
+
+
+def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
+    """Pricing by sorting, where ε over F for all pairs alike is all that is promised."""
+    first = guarantees[0]
+    p_min = first.uncertainty.conditional_bounds[0]
+    if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
+        return None
+    return SortedPricing(first.table.p_su, p_min, float(np.exp(first.epsilon)))
+
+
+class _Search:
+    """Rounds of pricing and of Newton steps."""
+
+    def __init__(
+        self, private: PrivateColumns, A: Array, begin: tuple[Array, Array], deadline: float
+    ) -> None:
+        self._private, self._deadline = private, deadline
+        self._cells, self._shape = private.weights.size, private.weights.shape
+        self.master = BarrierMaster(A, *begin)
+        self._random = np.random.default_rng(0)  # the same search every time
+
+    def by_sorting(self, pricing: SortedPricing, rounds: int) -> None:
+        """Rounds on PolyOpt's cone."""
+        most = int(_PRICED_BY_SORTING * self._cells)
+
+        def best(objectives: Array, _: Array) -> Array:
+            return self._private.pulled_in(pricing.best(objectives))
+
+        for i in range(rounds):
+            offered = self._round(best, most, i, rounds)
+            if offered < _CLOSED or is_past(self._deadline):
+                break
+
+    def by_cones(self, effort: Effort, told: Progress) -> None:
+        """Rounds on the cone of all private columns."""
+        most = min(int(_PRICED_BY_CONES * self._cells), _MOST_CONES)
+        idle = 0
+
+        def best(objectives: Array, near: Array) -> Array:
+            found, _ = self._private.best(objectives, near, self._deadline)
+            return self._private.pulled_in(found)
+
+        for i in range(effort.protocols):
+            before = self.master.error
+            offered = self._round(best, most, i, effort.protocols)
+            told(self.master.error, 0.0)
+            is_little = self.master.error > before * (1 - _LITTLE)
+            idle = idle + 1 if is_little or offered < _CLOSED else 0
+            if idle > effort.patience or is_past(self._deadline):
+                break
+
+    def _round(
+        self, best: Callable[[Array, Array], Array], most: int, round_: int, rounds: int
+    ) -> float:
+        """Newton steps, and new columns; the largest reduced cost found, of the error."""
+        master = self.master
+        aim = _FIRST_BARRIER * (_BARRIER / _FIRST_BARRIER) ** (round_ / max(rounds - 1, 1))
+        for _ in range(_STEPS_OF_MASSES[self._cells <= _MOST_BY_CONES]):
+            master.step(max(aim, 0.5 * master.barrier))
+        master.update()
+        used = master.columns[np.argsort(-master.theta, kind="stable")[:most]]
+        T = np.concatenate([used.reshape(-1, *self._shape), self._new_starts(used)])
+        W, prices, columns = master.W, master.alpha, list[Array]()
+        for _ in range(_TANGENTS):
+            tangents = 2 * T.reshape(len(T), -1) @ W - prices
+            T = best(tangents.reshape(T.shape), T)
+            flat = T.reshape(len(T), -1)
+            T = T[master.gains(flat) > _NOTHING * master.error]
+            if not len(T):
+                break
+            columns.append(T.reshape(len(T), -1))
+        return self._add(np.concatenate(columns)) if columns else 0.0
+
+    def _add(self, columns: Array) -> float:
+        """Add the best columns to the master, in place of those with the least mass."""
+        master = self.master
+        size = columns.max(axis=1, keepdims=True)
+        _, first = np.unique((columns / size).round(_DIGITS), axis=0, return_index=True)
+        columns = columns[np.sort(first)]
+        reduced = master.gains(columns)
+        most = max(_ADDED * self._cells, _LEAST_ADDED)
+        columns = columns[np.argsort(-reduced, kind="stable")[:most]]
+        most = max(_MOST_COLUMNS * self._cells, _LEAST_MOST)
+        surplus = len(master.columns) + len(columns) - most
+        if surplus > 0:
+            kept = np.ones(len(master.columns), bool)
+            kept[np.argsort(master.theta, kind="stable")[:surplus]] = False
+            master.keep(kept)
+        master.add(columns)
+        return float(reduced.max() / master.error)
+
+    def _new_starts(self, used: Array) -> Array:
+        """Columns with one entry for every s, some of them mixed with columns in use."""
+        private, random = self._private, self._random
+        largest = np.maximum(private.weights.max(axis=1, keepdims=True), 1e-300)
+        chances = 0.05 + private.weights / largest
+        starts = np.zeros((_STARTS, *self._shape))
+        for i, T in enumerate(starts):
+            for row, chance in zip(T, chances, strict=True):
+                u = random.integers(row.size)
+                row[u] = random.choice([0.0, 1.0, 2.0]) / chance[u]
+            if i % 2:
+                T += used[random.integers(len(used))].reshape(self._shape)
+        return private.scaled(starts + 1e-4)
+
+    def finish(self) -> None:
+        """The best masses, without columns that hardly count."""
+        master = self.master
+        master.settle(_LAST_BARRIER, _LAST_STEPS)
+        master.keep(master.theta > _HARDLY * master.theta.mean())
+        master.settle(_LAST_BARRIER, _LAST_STEPS)
+
+    def protocol(self) -> Array:
+        """Q[s, u, y] of the columns that are released."""
+        mass = self.master.theta
+        used = mass > _RARE
+        Q = (self.master.columns[used].T * mass[used]).reshape(*self._shape, -1)
+        return np.asarray(Q / Q.sum(axis=2, keepdims=True))

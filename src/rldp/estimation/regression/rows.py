@@ -116,7 +116,7 @@ class RowReader:
     def _file(self, path: Path, names: Sequence[str]) -> Rows:
         parts = []
         with ExitStack() as stack:
-            source = open_records(path, stack, dictionaries=[self.column], encoding=self.encoding)
+            source = open_records(path, stack, encoding=self.encoding)
             self.origin.check_note(arrow_note(source.schema))
             try:
                 wanted = self._wanted(names, source.names)

@@ -1,0 +1,112 @@
+"""The masses of columns with the least error, by an interior-point method.
+
+Over columns T_y with P̂·T_y = 1 the programme is min tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ, subject to
+Σ θ_y T_y = 1 and θ ≥ 0. It is convex. With M = J⁻¹ A and W = M Mᵀ its gradient is -T_yᵀ W T_y and
+its Hessian 2 (T_yᵀ J⁻¹ T_z)(T_yᵀ W T_z), so a Newton step is one linear system. The multipliers α
+of the equations price further columns: T_yᵀ W T_y - α·T_y is what a unit of T_y would bring. They
+come from the middle of what is optimal rather than from a corner, which steadies the search.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lstsq
+
+from rldp._types import Array, Flags
+
+_TO_BOUNDARY = 0.9  # of the way to the nearest θ = 0 or z = 0
+_RIDGE = 1e-12  # of the mean eigenvalue of J, and of the Hessian
+_START = 1e-3  # mass of a new column, of the mean mass
+
+
+class BarrierMaster:
+    """Columns so far, their masses θ, the reduced costs z ≥ 0 of leaving them out, and α."""
+
+    def __init__(self, A: Array, columns: Array, masses: Array) -> None:
+        """Take the functionals (cells, k), columns (columns, cells), and masses of a protocol.
+
+        The masses may be 0 for some columns; those that are not make a protocol.
+        """
+        self.A = A
+        self.columns = columns
+        self.theta = np.maximum(masses, _START / len(columns))
+        self.alpha = np.zeros(columns.shape[1])
+        self.update()
+        self.z = np.full(len(columns), self.error / len(columns)) / np.maximum(self.theta, 1e-9)
+        self.z = np.minimum(self.z, self.error * 10)
+
+    def update(self) -> None:
+        """Compute J⁻¹ A and the error at the present masses."""
+        J = (self.columns.T * self.theta) @ self.columns
+        J += _RIDGE * np.trace(J) / len(J) * np.eye(len(J))
+        self._factor = cho_factor(J)
+        self.M = cho_solve(self._factor, self.A)
+        self.error = float(np.sum(self.A * self.M))
+
+    @property
+    def W(self) -> Array:  # noqa: N802  # as in the docstring
+        """J⁻¹ A Aᵀ J⁻¹."""
+        return np.asarray(self.M @ self.M.T)
+
+    @property
+    def barrier(self) -> float:
+        """Σ θ z as a part of the error: what the masses are from the best ones, about."""
+        return float(self.theta @ self.z) / self.error
+
+    def add(self, columns: Array) -> None:
+        """Add columns, with a small mass."""
+        mass = _START * float(self.theta.mean())
+        mu = float(self.theta @ self.z) / len(self.theta)
+        self.columns = np.concatenate([self.columns, columns])
+        self.theta = np.concatenate([self.theta, np.full(len(columns), mass)])
+        self.z = np.concatenate([self.z, np.full(len(columns), min(mu / mass, self.error))])
+
+    def keep(self, kept: Flags) -> None:
+        """Forget all other columns; the next steps make up for their mass."""
+        self.columns, self.theta, self.z = self.columns[kept], self.theta[kept], self.z[kept]
+
+    def step(self, barrier: float) -> None:
+        """One Newton step towards Σ θ z of this part of the error."""
+        T, theta, z = self.columns, self.theta, self.z
+        self.update()
+        across = T @ self.M
+        K = T @ cho_solve(self._factor, T.T)
+        K *= across @ across.T
+        K *= 2.0
+        gains = np.einsum("yk,yk->y", across, across)
+        mu = barrier * self.error / len(theta)
+        K[np.diag_indices_from(K)] += z / theta + _RIDGE * np.trace(K) / len(K)
+        right = gains + mu / theta  # minus the gradient of the error, and of the barrier
+        lack = 1 - T.T @ theta
+        factor = cho_factor(K, overwrite_a=True, check_finite=False)
+        KT = cho_solve(factor, T, check_finite=False)
+        Kr = cho_solve(factor, right, check_finite=False)
+        # K d - right = -Tα and Tᵀ d = lack
+        normal = T.T @ KT
+        alpha = lstsq(normal, T.T @ Kr - lack, lapack_driver="gelsy", check_finite=False)[0]
+        d = Kr - KT @ alpha
+        dz = (mu - z * d) / theta - z
+        length = min(1.0, _TO_BOUNDARY * _room(theta, d))
+        dual_length = min(1.0, _TO_BOUNDARY * _room(z, dz))
+        self.theta = theta + length * d
+        self.z = z + dual_length * dz
+        self.alpha = alpha
+
+    def settle(self, barrier: float, most: int) -> None:
+        """Steps until Σ θ z is this part of the error."""
+        for _ in range(most):
+            self.step(max(barrier / 2, 0.3 * self.barrier))
+            if self.barrier < barrier and np.abs(1 - self.theta @ self.columns).max() < 1e-9:
+                break
+        self.update()
+
+    def gains(self, columns: Array) -> Array:
+        """T·W·T - α·T of columns (columns, cells): above 0 where they would bring something."""
+        across = columns @ self.M
+        return np.asarray(np.einsum("yk,yk->y", across, across) - columns @ self.alpha)
+
+
+def _room(x: Array, d: Array) -> float:
+    """How often d fits from x until some entry is 0."""
+    falls = d < 0
+    return float((-x[falls] / d[falls]).min(initial=np.inf))
