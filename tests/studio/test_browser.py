@@ -500,6 +500,9 @@ def _wishes(page, studio):
     assert not page.is_visible("#goal")
     assert not page.is_visible("#epsilon_given_u-kind")
     assert page.is_visible("#identifiable")
+    page.goto(f"{studio.address}#step=protocol&{ADULT}&protocol=ue-cr")
+    page.wait_for_selector("text=Some of the goal cannot be estimated from these reports")
+    assert "The shares of race cannot all be estimated" in page.inner_text("main")
 
 
 def test_a_search_ends_when_its_tab_is_closed(browser, studio, monkeypatch):
