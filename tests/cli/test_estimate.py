@@ -67,6 +67,7 @@ def test_machines_get_the_same_numbers(folder, capsys, tmp_path):
     assert [c["estimate"] for c in found["cells"]] == e.estimate.ravel().tolist()
     assert [c["high"] for c in found["s"]] == e.s.high.tolist()
     assert found["influence"] == e.influence(5).tolist()
+    assert found["largest_weight"] == e.largest_weight.tolist()
     assert (tmp_path / "t.csv").read_text().startswith('"income","sex","estimate"')
     assert (tmp_path / "t.png").stat().st_size > 1000
 

@@ -173,13 +173,15 @@ def test_without_noise_it_is_ordinary_logistic_regression():
         H = (X * (p * (1 - p))[:, None]).T @ X
         B = B + np.linalg.solve(H, X.T @ (y - p))
     for method in ("likelihood", "moments"):
-        r = rldp.regress(channel, table, y, covariates=columns, method=method)
+        r = rldp.regress(channel, y, table=table, covariates=columns, method=method)
         np.testing.assert_allclose(r.coefficients[:, 0], B, atol=1e-8)
         if method == "likelihood":
             np.testing.assert_allclose(
                 r.std_error[:, 0], np.sqrt(np.diag(np.linalg.inv(H))), rtol=1e-8
             )
     assert r.rest == ""  # nothing is assumed
+    with pytest.raises(rldp.ParameterError, match="without a table"):
+        rldp.regress(channel, y, covariates=columns)
 
 
 def test_a_saturated_model_is_the_estimate_of_each_group(protocols):
@@ -285,6 +287,8 @@ def test_frames_files_dicts_and_arrays_give_the_same(protocols, tmp_path):
     assert whole.is_protocol_checked
     alone = p.regress(out["y"], covariates=out.select(names))
     for other in (
+        rldp.regress(p, out, covariates=names),
+        p.public().regress(out, covariates=names),
         p.regress(out.to_pandas(), covariates=names),
         p.regress(out.to_pylist(), covariates=names),
         p.regress(tmp_path / "reports.csv", covariates=names),

@@ -469,6 +469,9 @@ def _wishes(page, studio):
     assert not page.is_visible("#goal")
     assert not page.is_visible("#epsilon_given_u-kind")
     assert page.is_visible("#identifiable")
+    page.goto(f"{studio.address}#step=protocol&{ADULT}&protocol=ue-cr")
+    page.wait_for_selector("text=Some of the goal cannot be estimated from these reports")
+    assert "The shares of race cannot all be estimated" in page.inner_text("main")
 
 
 def test_a_search_ends_when_its_tab_is_closed(browser, studio, monkeypatch):
@@ -525,14 +528,17 @@ def test_computations_can_be_stopped(page, studio):
 
 
 def test_a_slow_press_on_stop_is_not_lost(page, studio):
-    """News of the job comes while the button is down; the focus stays on it, too."""
+    """News of the job comes while the button is down; focus and button stay where they are."""
     page.goto(f"{studio.address}#step=tradeoff&data=adult&s=race&u=income&epsilon=2.3")
     page.focus("#stop")
     page.hover("#stop")
+    place = page.locator("#stop").bounding_box()
     page.mouse.down()
+    page.wait_for_selector('table.choose tr:has(input[value="polyopt"])')  # a point is drawn
     for _ in range(3):
         page.wait_for_event("response", lambda response: "/api/jobs/" in response.url)
     assert page.evaluate("document.activeElement.id") == "stop"
+    assert page.locator("#stop").bounding_box() == place
     page.mouse.up()
     page.wait_for_selector("text=Searches stopped: what was found stays.")
 

@@ -229,6 +229,7 @@ def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
             "degrees": fit.degrees,
             "p_value": fit.p_value,
         },
+        "largest_weight": e.largest_weight.tolist(),
         **({"influence": e.influence(forged).tolist(), "forged": forged} if forged else {}),
     }
 

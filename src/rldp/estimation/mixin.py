@@ -201,17 +201,26 @@ def estimate(
     return _estimate(_Matrix(channel, table), reports, counts, EstimateOptions(**options))
 
 
-def regress(channel: Channel, table: Table, reports: Any, **options: Any) -> Regression:
-    """Regress S, U or an event on covariates, from reports of any channel.
+def regress(p: Any, reports: Any, *, table: Table | None = None, **options: Any) -> Regression:
+    """Regress S, U or an event on covariates, from reports of a protocol or of any channel.
 
     Args:
-        channel: from `rldp.read_matrix`, or `p.channel`.
-        table: a table with the schema of the reports; its frequencies set the weights of moments.
+        p: a protocol, or a channel such as `rldp.read_matrix` gives.
         reports: as in `p.regress`.
+        table: for a channel, a table with the schema of the reports; its frequencies set the
+            weights of moments.
         options: all others of `p.regress`.
     """
-    _check_shape(channel, table)
-    return _regress(_Matrix(channel, table), reports, options)
+    if isinstance(p, Estimating):
+        return p.regress(reports, **options)  # type: ignore[misc]  # every protocol is `_Reported`
+    if not isinstance(p, Channel) or table is None:
+        raise ParameterError(
+            f"Expected a protocol, or a channel with its table, got {type(p).__name__}"
+            f"{' without a table' if isinstance(p, Channel) else ''}.",
+            argument="table",
+        )
+    _check_shape(p, table)
+    return _regress(_Matrix(p, table), reports, options)
 
 
 def _regress(p: _Reported, reports: Any, options: Mapping[str, Any]) -> Regression:

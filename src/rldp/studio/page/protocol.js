@@ -113,6 +113,15 @@ function outlookFacts(p) {
   ];
 }
 
+// What cannot be estimated is said before anything is collected.
+function warnings(p) {
+  const { error, margin_s: share } = p.outlook ?? {};
+  const texts = [];
+  if (error === "inf") texts.push("Some of the goal cannot be estimated from these reports, however many there are: “best” is designed so that it can.");
+  if (share === "inf") texts.push(`The shares of ${p.sensitive} cannot all be estimated from these reports: what is spent of ε tells too little of it.`);
+  return texts.map((text) => h("p", { class: "note" }, text));
+}
+
 function described(p) {
   return [
     h("div", { class: "card" },
@@ -126,6 +135,7 @@ function described(p) {
         fact(p.outputs, "different reports"),
         fact(`${p.identified} of ${p.cells}`, "cells can be estimated"),
         fact(seconds(p.seconds), "to design and prove")),
+      warnings(p),
       p.parameters.length ? table("Parameters", ["Name", "Value", "Meaning"], p.parameters.map((entry) => [entry.name, entry.value, h("span", {}, entry.meaning)])) : null),
     h("div", { class: "card" },
       h("h2", {}, "The channel"),

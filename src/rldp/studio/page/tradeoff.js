@@ -32,7 +32,7 @@ export async function show(section, state, page) {
     moved(true);
   });
   const worlds = h("div", { class: "choices worlds", role: "group", "aria-label": "What the chart shows" });
-  section.append(controls(state, asks, moved), errorPlace("sensitive"), h("div", { class: "card" }, worlds, picture, legend, early, search, about), below);
+  section.append(controls(state, asks, moved), errorPlace("sensitive"), h("div", { class: "card" }, worlds, search, picture, legend, early, about), below); // nothing above the stop button changes
 
   const points = () => [...answer.curves, ...answer.searched].filter((point) => point.epsilon <= answer.most);
   const current = () => {

@@ -1,9 +1,10 @@
-// A line for work that goes on: a bar, a text, and a button to stop it.
+// A line for work that goes on: a button to stop it, a bar, and a text.
 
 import { h } from "./dom.js";
 
 // The elements are made once and then kept. A press is lost on a button that is replaced between
-// its two halves, and so is the focus.
+// its two halves, and so is the focus. It is lost on a button that moves away, too: so the button
+// comes first, where no text that grows can push it.
 export function workLine(place, label, stopText, onstop) {
   let told = null;
   const bar = h("progress", { max: 1, value: 0, "aria-label": label });
@@ -14,6 +15,6 @@ export function workLine(place, label, stopText, onstop) {
     bar.value = Math.min(1, Math.max(0, share ?? 0));
     text.textContent = now.stopping ? " Stopping … " : ` ${words} `;
     button.disabled = now.stopping;
-    if (button.parentElement !== place) place.replaceChildren(bar, text, button);
+    if (button.parentElement !== place) place.replaceChildren(button, bar, text);
   };
 }
