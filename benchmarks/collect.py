@@ -198,9 +198,10 @@ def _kills() -> None:
         for store, kills in KILLS.items():
             if store == "PostgreSQL" and cluster is None:
                 continue
-            where = cluster.new_database() if store == "PostgreSQL" else f"{name}/s.sqlite"
+            is_postgres = store == "PostgreSQL"
+            where = cluster.new_database() if is_postgres else f"{name}/s.sqlite"
             start = time.perf_counter()
-            seen = killed(protocol, where, kills)
+            seen = killed(protocol, where, kills, crash=cluster.crash if is_postgres else None)
             rows.append(
                 [
                     store,

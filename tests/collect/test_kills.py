@@ -42,11 +42,7 @@ def test_thirty_kills_of_a_collector_on_sqlite_lose_nothing_and_count_nothing_tw
 def test_ten_kills_of_a_collector_or_its_database_lose_nothing_and_count_nothing_twice(
     unique, cluster
 ):
-    def crash():
-        cluster.stop("immediate")
-        cluster.start()
-
-    check(killed(unique, cluster.new_database(), 10, crash=crash))
+    check(killed(unique, cluster.new_database(), 10, crash=cluster.crash))
 
 
 @pytest.mark.slow
