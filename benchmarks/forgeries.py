@@ -17,6 +17,7 @@ from tests.support import forgeries, stacks
 CLAIMS = 600_000  # with those of the second checker about an hour
 SECOND_CLAIMS = 50_000
 LAYERED_CLAIMS = 10_000  # several guarantees at once, of each checker
+SPOILED_TABLES = 10_000  # under several guarantees, of the exact checker
 
 Checker = Callable[[dict[str, Any]], object]
 Run = Callable[[np.random.Generator, Checker, int], Counter[str]]
@@ -27,6 +28,7 @@ def run(
     n_claims: int = CLAIMS,
     n_second: int = SECOND_CLAIMS,
     n_layered: int = LAYERED_CLAIMS,
+    n_spoiled: int = SPOILED_TABLES,
     seed: int = 2026,
 ) -> None:
     """False claims on all kinds of sets and channels, with S values that were never seen."""
@@ -39,6 +41,12 @@ def run(
     ]
     columns = ("", "false claims", "accepted", "true claims", "accepted", "processor time")
     show("Forged claims", columns, rows)
+    start = time.process_time()
+    tally = stacks.run_mutants(np.random.default_rng(seed + 4), check, n_spoiled)
+    seconds = time.process_time() - start
+    counted = [(name, f"{n:,}", "0") for name, n in sorted(tally.items())]
+    title = f"Spoiled tables under several guarantees, {seconds:.0f} s"
+    show(title, ("what is broken", "refused", "accepted"), counted)
 
 
 def _tried(name: str, tried: Run, checker: Checker, n_claims: int, seed: int) -> tuple[str, ...]:

@@ -89,10 +89,9 @@ def test_counts_are_integers_of_a_size_that_exists(name):
     COUNTS[name](np.int64(100))
 
 
-@pytest.mark.parametrize("value", ["x", b"1", 1j, {}, [], math.nan, Decimal("nan"), None])
+@pytest.mark.parametrize("value", ["x", b"1", 1j, {}, [], math.nan, Decimal("nan")])
 def test_a_time_limit_is_a_number(value):
-    if value is not None:
-        refused(lambda v: rldp.design(F, 1.0, "polyopt", time_limit=v), value)
+    refused(lambda v: rldp.design(F, 1.0, "polyopt", time_limit=v), value)
     refused(lambda v: rldp.compare(F, 1.0, protocols=["polyopt"], time_limit=v), value)
     rldp.design(F, 1.0, "polyopt", time_limit=Decimal("0.5"))
 

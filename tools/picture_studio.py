@@ -13,11 +13,11 @@ from rldp.studio.serving import Studio
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHOICE = "data=adult&s=race&u=sex&alpha=0.05&epsilon=1&protocol=ir"
+CHOICE = "data=adult&s=race&u=sex&alpha=0.05&epsilon=1&protocol=best"
 PATIENCE = 300_000  # milliseconds
 # step, what it shows once it is ready, height
 PICTURES = {
-    "studio-tradeoff.png": ("tradeoff", "text=All searches are done.", 960),
+    "studio-tradeoff.png": ("tradeoff", "text=All searches are done.", 1240),
     "studio-risk.png": ("risk", "#proof >> text=✓ Proved", 1080),
 }
 

@@ -63,6 +63,30 @@ def _malformed() -> Iterator[Vector]:
                 made["epsilon"] = level
             yield f"layers-levels-{name}-{kind}", "structure", text(made), f"levels: {name}"
     yield from _odd_entries(good, shown)
+    yield from _odd_corners(shown)
+
+
+def _odd_corners(shown: Document) -> Iterator[Vector]:
+    """Public files that claim a level over a polytope whose corners are malformed."""
+    corner = [["1/8", "1/8"], ["1/8", "5/8"]]
+    cases: dict[str, tuple[Any, str]] = {
+        "none": ([], "a polytope without corners"),
+        "sum": ([[["1/8", "1/8"], ["1/8", "1/2"]]], "a corner with a sum below 1"),
+        "negative": ([[["-1/8", "3/8"], ["1/8", "5/8"]]], "a probability below 0"),
+        "terms": ([[["2/16", "1/8"], ["1/8", "5/8"]]], "a fraction that is not in lowest terms"),
+        "over-one": ([[["0/1", "1/4"], ["1/8", "5/8"]]], "a denominator of 1"),
+        "zero": ([[["1/0", "1/8"], ["1/8", "5/8"]]], "a denominator of 0"),
+        "decimal": ([[["0.125", "1/8"], ["1/8", "5/8"]]], "a decimal fraction"),
+        "number": ([[[0.125, "1/8"], ["1/8", "5/8"]]], "a number instead of a text"),
+        "short": ([corner[:1]], "a corner with too few rows"),
+        "long": ([[[*row, "0"] for row in corner]], "a corner with too many columns"),
+        "flat": (corner, "one table in the place of a list"),
+        "object": ({}, "an object in the place of a list"),
+    }
+    for name, (given, shows) in cases.items():
+        made = {"kind": "polytope", "distributions": given}
+        document = changed(shown, "claims", 0, "uncertainty", to=made)
+        yield f"layers-public-corners-{name}", "structure", text(document), shows
 
 
 def _odd_entries(good: Document, shown: Document) -> Iterator[Vector]:

@@ -9,6 +9,8 @@ import { ProtocolError } from "./errors.js";
 const MOST_LEVEL = 100;
 const MOST_ORDER = 16n; // of a Rényi set, and the largest denominator of its order
 const MOST_LISTED = 12; // pairs that are listed one by one
+const MOST_CORNERS = 5000; // of a polytope
+const FRACTION = /^(0|[1-9][0-9]{0,399})(?:\/([1-9][0-9]{0,399}))?$/;
 
 /** For each kind of set, its parameters, and the attacker that it stands for. */
 const SETS = new Map([
@@ -30,6 +32,14 @@ const SETS = new Map([
     [["alpha"], ({ alpha }) => among(`a distribution near the sample in Kullback-Leibler divergence (α = ${alpha}, for any number of records)`)],
   ],
   [
+    "polytope",
+    [
+      ["distributions"],
+      ({ distributions: { length } }) =>
+        among(`a mixture of the frequencies of the sample and of ${length} distribution${length > 1 ? "s" : ""} that the file lists`),
+    ],
+  ],
+  [
     "total-variation",
     [["alpha"], ({ alpha }) => among(`a distribution near the sample in total variation (α = ${alpha}, for any number of records)`)],
   ],
@@ -39,12 +49,15 @@ function among(population) {
   return `someone who knows nothing about the person except that they come from a population with ${population}`;
 }
 
-const READ = { alpha: alphaOf, order: orderOf };
+const READ = { alpha: alphaOf, order: orderOf, distributions: distributionsOf };
 
-/** The claims of a document, of n_s values of S: frozen objects with kind, alpha, order, levels, epsilon. */
-export function claimsFrom(value, n_s, epsilon) {
+/**
+ * The claims of a document over cells of this shape [n_s, n_u]: frozen objects with kind, levels, epsilon, isUniform,
+ * and alpha, order or distributions where the kind has them.
+ */
+export function claimsFrom(value, shape, epsilon) {
   if (!Array.isArray(value) || !value.length) throw new ProtocolError("Expected a list of claims.");
-  const claims = value.map((entry) => claimOf(entry, n_s));
+  const claims = value.map((entry) => claimOf(entry, shape));
   if (claims.length === 1 && claims[0].isUniform) {
     throw new ProtocolError("Expected version 1 where one level is claimed over one set.");
   }
@@ -52,14 +65,14 @@ export function claimsFrom(value, n_s, epsilon) {
   return Object.freeze(claims);
 }
 
-function claimOf(entry, n_s) {
+function claimOf(entry, shape) {
   const uncertainty = entriesOf(entry, ["uncertainty", "levels"], "a claim")[0];
   const kind = uncertainty instanceof Map ? uncertainty.get("kind") : undefined;
   if (!SETS.has(kind)) throw new ProtocolError(`Expected the set of a claim to be ${[...SETS.keys()].join(", ")}.`);
   const names = SETS.get(kind)[0];
   const [, ...values] = entriesOf(uncertainty, ["kind", ...names], `a claim over ${kind}`);
-  const parameters = Object.fromEntries(names.map((name, i) => [name, READ[name](values[i])]));
-  const levels = levelsOf(entry.get("levels"), n_s);
+  const parameters = Object.fromEntries(names.map((name, i) => [name, READ[name](values[i], shape)]));
+  const levels = levelsOf(entry.get("levels"), shape[0]);
   const apart = levels.flatMap((row, s) => row.filter((_, other) => other !== s));
   const promised = apart.filter(Number.isFinite);
   if (!promised.length) throw new ProtocolError("Expected a level for some pair of S values, got none.");
@@ -109,8 +122,38 @@ function orderOf(value) {
   return value;
 }
 
+/** Tables of probabilities as texts such as 1/3, in lowest terms, each of which sums to 1 exactly. */
+function distributionsOf(value, [n_s, n_u]) {
+  const isTable = (table) =>
+    Array.isArray(table) && table.length === n_s && table.every((row) => Array.isArray(row) && row.length === n_u);
+  if (!Array.isArray(value) || !value.length || value.length > MOST_CORNERS || !value.every(isTable)) {
+    throw new ProtocolError(`Expected distributions as 1 to ${MOST_CORNERS} tables of ${n_s} × ${n_u} fractions.`);
+  }
+  for (const table of value) {
+    let [top, bottom] = [0n, 1n];
+    for (const [a, b] of table.flat().map(fractionOf)) {
+      const common = divisor(bottom, b);
+      [top, bottom] = [top * (b / common) + a * (bottom / common), (bottom / common) * b];
+    }
+    if (top !== bottom) throw new ProtocolError("Expected distributions that sum to 1.");
+    for (const row of table) Object.freeze(row);
+    Object.freeze(table);
+  }
+  return Object.freeze(value);
+}
+
+function fractionOf(value) {
+  const found = typeof value === "string" ? FRACTION.exec(value) : null;
+  const [a, b] = found ? [BigInt(found[1]), BigInt(found[2] ?? 1)] : [0n, 0n];
+  if (!found || divisor(a, b) !== 1n || found[2] === "1") {
+    throw new ProtocolError("Expected probabilities as fractions in lowest terms, such as 0 or 1/3.");
+  }
+  return [a, b];
+}
+
 function divisor(a, b) {
-  return b === 0n ? a : divisor(b, a % b);
+  while (b !== 0n) [a, b] = [b, a % b];
+  return a;
 }
 
 /** The values under these names of an object that has no others. */

@@ -279,7 +279,7 @@ export class Protocol {
     if (size(this.sensitive) !== n_s || size(this.useful) !== n_u) {
       throw new ProtocolError(`The schema has other cells than the channel, which has ${n_s} × ${n_u}.`);
     }
-    this.claims = claims.length ? claimsFrom(document.get("claims"), n_s, epsilon) : []; // none of them proved
+    this.claims = claims.length ? claimsFrom(document.get("claims"), [n_s, n_u], epsilon) : []; // none of them proved
     this.words = this.#channel.words; // that one record takes
     // where nothing depends on s, whoever releases need not know it
     this.readsSensitive = !this.useful.length || (this.#channel.readsSensitive ?? true);

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rldp.errors import (
         CertificateError,
         DataError,
+        DoubtfulModelWarning,
         FileError,
         KeptColumnsWarning,
         MissingExtraError,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
         TooLargeError,
     )
     from rldp.estimation.identifiability import Identifiability, identifiability
-    from rldp.estimation.mixin import estimate
+    from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan, plan
     from rldp.information import entropy, mutual_information
@@ -80,6 +82,7 @@ __all__ = [
     "Column",
     "DataError",
     "DenseChannel",
+    "DoubtfulModelWarning",
     "Estimate",
     "FileError",
     "FiniteKLSet",
@@ -98,6 +101,7 @@ __all__ = [
     "PolytopeSet",
     "PublicProtocol",
     "ReadingWarning",
+    "Regression",
     "ReleaseProtocol",
     "RenyiSet",
     "Repeated",
@@ -128,6 +132,7 @@ __all__ = [
     "plan",
     "read_matrix",
     "read_table",
+    "regress",
     "release_file",
     "repeated",
     "risk",
@@ -144,6 +149,7 @@ _HOMES = {
     "errors": (
         "CertificateError",
         "DataError",
+        "DoubtfulModelWarning",
         "FileError",
         "KeptColumnsWarning",
         "MissingExtraError",
@@ -153,7 +159,8 @@ _HOMES = {
         "TooLargeError",
     ),
     "estimation.result": ("Estimate",),
-    "estimation.mixin": ("estimate",),
+    "estimation.mixin": ("estimate", "regress"),
+    "estimation.regression.result": ("Regression",),
     "estimation.identifiability": ("Identifiability", "identifiability"),
     "estimation.sample_size": ("Plan", "plan"),
     "information": ("entropy", "mutual_information"),

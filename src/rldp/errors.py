@@ -9,6 +9,7 @@
     └── MissingExtraError (ImportError)  an optional package that is not installed
 
     UserWarning
+    ├── DoubtfulModelWarning           a regression whose assumption the reports contradict
     ├── KeptColumnsWarning             columns beside a report that no guarantee covers
     └── ReadingWarning                 a file that had to be converted to be read
 
@@ -118,9 +119,17 @@ class FileError(RldpError, OSError):
 class TooLargeError(RldpError, MemoryError):
     """An object would be too large to build."""
 
+    def __new__(cls, *args: object, **_: object) -> Self:
+        """Make one; MemoryError's own way, which comes first otherwise, refuses classes of ours."""
+        return Exception.__new__(cls, *args)
+
 
 class MissingExtraError(RldpError, ImportError):
     """An optional package is needed that is not installed."""
+
+
+class DoubtfulModelWarning(UserWarning):
+    """The reports contradict what a regression assumes."""
 
 
 class KeptColumnsWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""What reports tell of S: the highest posteriors, and how often F holds the truth."""
+"""What reports reveal about S: the highest posteriors, and how often F holds the truth."""
 
 from __future__ import annotations
 

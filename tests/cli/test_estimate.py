@@ -50,6 +50,12 @@ def test_people_get_a_table_with_intervals(folder, capsys):
         capsys, "estimate", folder / "cr.rldp.json", folder / "cr.csv", "--forged", 20
     )
     assert "20 forged" in out
+    e = rldp.load(folder / "cr.rldp.json").estimate(folder / "cr.csv")
+    told = " ".join(out.split())
+    assert f"counts up to {e.largest_weight.max():.3g} times" in told
+    assert "20 forged ones added to the 2,000 could move a cell by up to" in told
+    assert f"up to {100 * e.influence(20).max():.2g} percentage points" in told
+    assert f"a share of S by up to {100 * e.influence(20, [[[1, 1], [0, 0]]]).max():.2g}" in told
 
 
 def test_machines_get_the_same_numbers(folder, capsys, tmp_path):

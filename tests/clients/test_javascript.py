@@ -448,7 +448,7 @@ def test_it_tells_what_is_claimed_and_against_whom(tmp_path):
             assert ("knows U" in words) == (ours.kind == "given-u")
             kinds[ours.kind] += 1
     own = {kind for kind, F in SETS.items() if F.__module__.startswith("rldp.")}
-    assert {*kinds} == own - {"polytope"}  # clients are not told of corners
+    assert {*kinds} == own
     assert plain == {
         "claims": [],
         "words": ["ε = 1 over a set of distributions that the file does not name"],

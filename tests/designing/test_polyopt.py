@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -28,11 +27,8 @@ from rldp.designing.solvers.best_product import Branches, Lists, best_products, 
 from rldp.designing.solvers.product_table import ProductTable
 from tests.support import strategies as some
 from tests.support.files import REFERENCE
-from tests.support.interrupts import keeping_ctrl_c
+from tests.support.polyhedra import rays
 from tests.support.promises import PAPER
-
-with keeping_ctrl_c():
-    ppl = import_module("ppl")
 
 CASES = REFERENCE["cases"]
 VARIANTS = {"polyopt": "distinct", "polyopt pairs=all": "all"}
@@ -103,18 +99,6 @@ def test_the_robust_bound_holds_where_columns_are_generated(monkeypatch):
 
 
 # --- vertices -----------------------------------------------------------------------------------
-
-
-def rays(rows):
-    """Extreme rays of {T : rows T ≥ 0} by the Parma Polyhedra Library, in exact arithmetic."""
-    cone = ppl.Constraint_System()
-    for row in rows:
-        scale = math.lcm(*(entry.denominator for entry in row))
-        terms = (int(entry * scale) * ppl.Variable(i) for i, entry in enumerate(row))
-        cone.insert(sum(terms, ppl.Linear_Expression(0)) >= 0)
-    generators = ppl.C_Polyhedron(cone).minimized_generators()
-    found = [np.array([float(x) for x in g.coefficients()]) for g in generators if g.is_ray()]
-    return np.array([ray / ray.sum() for ray in found])
 
 
 def exact_rows(m, factor, *, distinct):
@@ -476,7 +460,7 @@ def test_impossible_cells_are_left_free():
 def test_cells_with_hardly_any_records_keep_rows_that_sum_to_one(name):
     """Columns have entries of 5e8 there: weights that are small beside them decide whole rows."""
     F = ChiSquareSet(Table([[900_000_000, 0, 3], [0, 1_000_000, 500_000_000]]))
-    p = design(F, 6.0, name, **PAPER)
+    p = design(F, 6.0, name, effort="quick", **PAPER)
     assert rldp.verify(p)
     assert p.utility == pytest.approx(0.640276, abs=1e-6)
     assert p.utility + p.optimality_gap <= rldp.ceiling(F, 6.0) + 1e-6
@@ -485,5 +469,5 @@ def test_cells_with_hardly_any_records_keep_rows_that_sum_to_one(name):
 @pytest.mark.parametrize("name", ["polyopt", "optimal"])
 def test_no_value_lies_above_its_bound(name):
     F = ChiSquareSet(Table([[900_000_000, 0, 3], [0, 1_000_000, 500_000_000]]))
-    found = getattr(programmes, name)(programmes.Options((Guarantee(F, 6.0),)))
+    found = getattr(programmes, name)(programmes.Options((Guarantee(F, 6.0),), effort="quick"))
     assert found.channel.mutual_information(F.table.p_su) <= found.bound + 1e-9

@@ -149,3 +149,31 @@ def test_all_intervals_at_once_hold_at_the_level():
         single += hits(fit.figures(np.eye(9), 0.95), p).all()
     assert at_once >= binom.ppf(ALARM, TIMES, 0.95)
     assert single < binom.ppf(ALARM, TIMES, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["race × sex", "3×2"])
+def test_designs_for_the_cells_keep_the_promised_errors_and_cover(label):
+    """2,000 collections under the default layers; cells within 3 errors of 0 may cover more."""
+    table = TABLES.get(label) or rldp.datasets.adult("race", "sex")
+    p = rldp.design(rldp.ChiSquareSet(table), 1.0, effort="quick")
+    assert (p.options["goal"], len(p.guarantees)) == ("cells", 3)
+    truth, n, times = table.p_su.ravel(), max(table.n, N), 2000
+    m = len(truth)
+    inverse = Inverse.at(moments(p.channel), design_point(p.channel, table))
+    C = np.concatenate([np.eye(m), np.repeat(np.eye(table.n_s), table.n_u, axis=1)])
+    is_interior = C @ truth > 3 * np.sqrt(inverse.variance(C, truth) / n)
+    squares, covered, narrow = np.zeros(len(C)), np.zeros(len(C)), np.zeros(len(C))
+    for counts in collections(p.channel, truth, n, times, seed=1):
+        fit = inverted(inverse, counts)
+        figures = fit.figures(C, 0.95)
+        squares += (figures.estimate - C @ truth) ** 2
+        covered += hits(figures, C @ truth)
+        narrow += hits(fit.figures(C, 0.92), C @ truth)
+    seen = np.sqrt(squares[:m].mean() / times)
+    assert seen == pytest.approx(p.error.rmse(n), rel=0.03)
+    assert seen != pytest.approx(p.error.rmse(1.1 * n), rel=0.03)  # nor with a tenth more reports
+    assert is_interior.sum() >= m // 2
+    assert 0.94 < covered[is_interior].mean() / times < 0.96
+    assert not 0.94 < narrow[is_interior].mean() / times < 0.96
+    assert np.all(covered >= binom.ppf(ALARM, times, 0.94))

@@ -260,14 +260,18 @@ def test_influence_is_the_worst_of_all_forgeries():
             n_z = p.channel.other.shape[1] - 1
             words = np.array(np.meshgrid(*[range(-1, n_z)] * 2)).reshape(2, -1).T
             forgeries = [np.tile(word, (7, 1)) for word in words]
-        worst = np.max(
-            [
-                np.abs(p.estimate(np.concatenate([codes, forged])).estimate - e.estimate)
-                for forged in forgeries
-            ],
-            axis=0,
-        )
+        after = [p.estimate(np.concatenate([codes, forged])) for forged in forgeries]
+        worst = np.max([np.abs(other.estimate - e.estimate) for other in after], axis=0)
         np.testing.assert_allclose(e.influence(7), worst, atol=1e-12)
+        worst = np.max([np.abs(other.s.estimate - e.s.estimate) for other in after], axis=0)
+        rows = np.repeat(np.eye(2)[:, :, None], 4, axis=2)
+        np.testing.assert_allclose(e.influence(7, rows), worst, atol=1e-12)
+        strata = {"strata": ["x"] * 200, "population": {"x": 10_000}}
+        for options in ({"weights": [2.5] * 200}, strata):  # only ratios of weights count
+            again = p.estimate(codes, **options).influence(7)
+            np.testing.assert_allclose(again, e.influence(7), atol=1e-12)
+        alone = [p.estimate(forged, allow_few=True).estimate for forged in forgeries]
+        np.testing.assert_allclose(e.largest_weight, np.max(np.abs(alone), axis=0), atol=1e-12)
 
 
 def test_reports_of_another_protocol_do_not_fit():

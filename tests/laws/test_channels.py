@@ -162,7 +162,7 @@ def test_thm_iruti_holds_at_any_distribution(table, epsilon, rng):
 
 @pytest.mark.parametrize("name", ["grr-cr", "ue-cr"])
 def test_the_theorems_on_conditional_reporting_hold_at_the_estimate_only(name):
-    """Elsewhere made-up and true U differ, which tells of S; the channel's own value is right."""
+    """Elsewhere made-up and true U differ, which reveals part of S; the channel is right."""
     p = some.ideal(
         ChiSquareSet(Table([[60, 40], [30, 70]])), 2.0, name, parameters={"epsilon_2": 0.5}
     )

@@ -100,7 +100,7 @@ def check_not_covered(sentence: str, F, Q: np.ndarray, epsilon: float) -> None:
             together = first + more if through_all else 2 * first + more
             assert over(F, twice(Q)) <= together + ROUNDING
         return
-    if "for what a report tells of it" in sentence:
+    if "for what a report reveals about it" in sentence:
         level = brute.audit_ldp(Q)
     elif sentence.startswith("someone who knows a person's"):
         level = given_u(Q)

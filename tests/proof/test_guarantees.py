@@ -344,3 +344,14 @@ def test_no_false_layer_is_accepted(checker):
     assert tally["true and accepted"] == tally["true"] > 5
     ways = ("lowered", "swapped", "hidden", "other set", "spoiled")
     assert min(tally[way] for way in ways) > 3
+
+
+@both
+def test_no_spoiled_table_is_accepted_whatever_layer_it_breaks(checker):
+    n = 100 if checker is check else 20
+    tally = stacks.run_mutants(np.random.default_rng(18), checker, n)
+    assert tally["documents"] == 3 * tally["tables"] >= 3 * n
+    if checker is check:
+        kinds = {"all", "given-u", "chi-square", "kl", "renyi", "total-variation", "polytope"}
+        assert kinds <= tally.keys()  # every layer was broken
+        assert tally["one layer alone"] > n / 10

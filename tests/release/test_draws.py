@@ -24,6 +24,7 @@ from rldp.channel import (
 from rldp.release.alias_table import AliasRows
 from rldp.release.draw import drawn_reports
 from rldp.release.randomness import KeyedWords, SecureWords, Simulation
+from rldp.release.record_ids import IntegerIds
 from rldp.release.sampler import sampler
 
 BITS = 62
@@ -91,10 +92,8 @@ def test_secure_reports_follow_the_table(kind: str) -> None:
 def test_keyed_reports_follow_the_table() -> None:
     channel = CHANNELS["choice"]
     s, u = records(channel)
-    names = np.char.zfill(np.arange(DRAWS).astype("S7"), 7).view(np.uint8)
-    source = KeyedWords(
-        SecureWords().words(0, 4, 1).tobytes(), "f", names, 7 * (1 + np.arange(DRAWS))
-    )
+    key = SecureWords().words(0, 4, 1).tobytes()
+    source = KeyedWords(key, "f", IntegerIds(np.arange(DRAWS)))
     reports = drawn_reports(sampler(channel, channel.rounded(BITS), BITS), s, u, source)
     assert misfit(counted(channel, reports, s, u), law(channel)) > LEVEL
 

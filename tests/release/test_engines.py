@@ -171,6 +171,17 @@ def test_a_reader_is_released_batch_by_batch(name) -> None:
     assert out.schema.metadata == whole.schema.metadata
 
 
+def test_a_stream_of_any_library_is_released_as_a_reader() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return people().__arrow_c_stream__(requested_schema)
+
+    p = protocol("srr")
+    reports = p.release(Stream(), record_id="id", key=KEY)
+    assert isinstance(reports, pa.RecordBatchReader)
+    assert reports.read_all()["y"].equals(p.release(people(), record_id="id", key=KEY)["y"])
+
+
 @KEEPS
 def test_duckdb_reads_what_is_released_from_it() -> None:
     p, frame = protocol(), people()

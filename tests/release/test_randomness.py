@@ -12,13 +12,15 @@ import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.cmac import CMAC
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rldp
 from rldp.errors import DataError, ParameterError
 from rldp.release import randomness
-from rldp.release.randomness import Randomness, SecureWords, Simulation, cmac
+from rldp.release.cmac import Cmac
+from rldp.release.randomness import Randomness, SecureWords, Simulation
+from rldp.release.record_ids import Texts, record_ids
 
 KEY = bytes(range(32))
 
@@ -122,16 +124,51 @@ def test_seeds_are_non_negative_integers(seed) -> None:
 
 
 @given(
-    st.lists(st.binary(min_size=0, max_size=70), min_size=1, max_size=5),
+    st.lists(st.binary(max_size=70), min_size=1, max_size=8)
+    | st.lists(st.binary(min_size=36, max_size=36), min_size=1, max_size=4),
+    st.binary(min_size=1, max_size=7),
+    st.integers(0, 9),
     st.binary(min_size=32, max_size=32),
 )
-def test_many_macs_at_once_are_the_macs_one_by_one(messages, key) -> None:
-    for message in messages:
+def test_many_macs_at_once_are_the_macs_one_by_one(ends, head, middle, key) -> None:
+    middles = [bytes([number] * middle) for number in range(len(ends))]
+    bounds = np.cumsum([0, *map(len, ends)])
+    texts = Texts(np.frombuffer(b"".join(ends), np.uint8), bounds[:-1], np.diff(bounds))
+    between = np.frombuffer(b"".join(middles), np.uint8).reshape(len(ends), middle)
+    tags = Cmac(key).tags(texts, head, between if middle else None)
+    if len(set(map(len, ends))) == 1 and ends[0]:
+        regular = texts._replace(step=len(ends[0]))
+        assert np.array_equal(tags, Cmac(key).tags(regular, head, between if middle else None))
+    for middle_, end, tag in zip(middles, ends, tags, strict=True):
         expected = CMAC(algorithms.AES(key))
-        expected.update(message)
-        both = np.frombuffer(message * 2, dtype=np.uint8).reshape(2, len(message))
-        tags = cmac(key, both)
-        assert tags[0].tobytes() == tags[1].tobytes() == expected.finalize()
+        expected.update(head + middle_ + end)
+        assert tag.astype("<u8").tobytes() == expected.finalize()
+
+
+@given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 2000), min_size=1, max_size=9))
+@example([10**k for k in range(19)])
+@example([10**k - 1 for k in range(1, 19)])
+@example([99_999_999, 0])
+def test_integers_are_their_decimal_texts(values) -> None:
+    for kind in (pa.int64(), pa.uint64()):
+        data, starts, sizes, _ = record_ids(pa.array(values, kind)).texts(0, len(values))
+        found = [data[a : a + n].tobytes() for a, n in zip(starts, sizes, strict=True)]
+        assert found == [str(value).encode() for value in values]
+
+
+def test_eight_digits_at_once_are_right_for_every_number_of_four_digits() -> None:
+    values = np.arange(10_000, dtype=np.int64)
+    for numbers in (values, values * 10_000 + values[::-1]):
+        data, starts, sizes, _ = record_ids(pa.array(numbers)).texts(0, len(numbers))
+        found = [data[a : a + n].tobytes() for a, n in zip(starts, sizes, strict=True)]
+        assert found == [str(value).encode() for value in numbers.tolist()]
+
+
+def test_negative_and_large_integers_are_ids_too() -> None:
+    for values, kind in (([-5, 7], pa.int64()), ([2**64 - 1, 10**19], pa.uint64())):
+        numbers = Randomness(key=KEY).source("x", pa.array(values, kind)).words(0, 2, 1)
+        texts = pa.array(map(str, values), pa.large_string())
+        assert np.array_equal(numbers, Randomness(key=KEY).source("x", texts).words(0, 2, 1))
 
 
 def keyed_word(key: bytes, fingerprint: str, name: str, number: int) -> int:

@@ -118,8 +118,13 @@ def test_the_whole_way_on_adult(page, studio, tmp_path, capsys):
         page.inner_text("table.choose").replace("\t", "\n").split()
     )
     page.hover("svg.chart", position={"x": 420, "y": 80})
-    page.wait_for_selector(".tip:visible >> text=bits")
+    page.wait_for_selector(".tip:visible >> text=±")
     picture(page, "2-tradeoff")
+    page.click("text=Information kept")
+    page.hover("svg.chart", position={"x": 420, "y": 80})
+    page.wait_for_selector(".tip:visible >> text=bits")
+    page.select_option("#goal", "information")
+    page.wait_for_selector("text=The best for the goal first: information")
     check_accessible(page)
     page.fill("#epsilon", "0.8")
     page.wait_for_selector("text=At ε = 0.8")
@@ -393,13 +398,16 @@ def test_the_axis_follows_the_epsilon_that_is_asked_for(page, studio):
 
 
 def test_what_a_search_cut_short_found_is_drawn_as_a_bound(page, studio):
-    choice = Choice("adult", ("race",), ("income",), parameters={"alpha": 0.05})
+    choice = Choice("adult", ("race",), ("income",), parameters={"alpha": 0.05}, goal="information")
     known = studio.session.setting(choice).searched
     for name in ("ceiling", "polyopt", "best"):
         for epsilon, kept in ((0.25, 0.1), (0.5, 0.2), (1.0, 0.5), (1.5, 0.4), (2.0, 0.3)):
             is_early = name != "ceiling" and epsilon >= 1
             known.put((name, epsilon), Point(name, epsilon, kept, 2.0, is_early))
-    page.goto(f"{studio.address}#step=tradeoff&data=adult&s=race&u=income&alpha=0.05&epsilon=2")
+    page.goto(
+        f"{studio.address}#step=tradeoff&data=adult&s=race&u=income&alpha=0.05&epsilon=2"
+        "&goal=information"
+    )
     page.wait_for_selector(".mark.hollow.of-polyopt")
     assert page.locator(".mark.hollow.of-polyopt").count() >= 3
     assert page.locator(".mark.of-polyopt:not(.hollow)").count() >= 2
@@ -415,6 +423,52 @@ def test_what_a_search_cut_short_found_is_drawn_as_a_bound(page, studio):
     assert all(after <= before for before, after in pairwise(heights[:5]))  # upwards
     page.hover("svg.chart", position={"x": 250, "y": 80})
     page.wait_for_selector(".tip >> text=the search ended early: at least this much")
+
+
+def test_goal_and_layers_are_chosen_said_and_kept(browser, studio):
+    with page_of(browser, expected=["status of 422"]) as page:
+        _wishes(page, studio)
+
+
+def _wishes(page, studio):
+    small = "data=adult&s=sex&u=income&alpha=0.05&epsilon=1"
+    page.goto(f"{studio.address}#step=tradeoff&{small}&protocol=best")
+    page.wait_for_selector("text=The best for the goal first: estimates of every cell")
+    assert "someone who knows the person's U: one report changes" in page.inner_text("form")
+    assert "at most a factor e^6" in page.inner_text("#epsilon_all-hint")
+    page.select_option("#goal", "s")
+    page.wait_for_selector("text=The best for the goal first: estimates of the shares of S")
+    page.select_option("#epsilon_all-kind", "none")
+    assert page.inner_text("#epsilon_all-hint").startswith("Not promised")
+    page.select_option("#epsilon_given_u-kind", "own")
+    page.wait_for_selector('[data-error="epsilon_given_u"]:visible')  # a number is missing
+    page.wait_for_selector("button:disabled >> text=Design")
+    page.fill("#epsilon_given_u", "0,8")
+    page.wait_for_selector("a >> text=Design best at ε = 1")
+    assert "at most a factor e^0.8" in page.inner_text("#epsilon_given_u-hint")
+    words = chosen(page)
+    assert (words["goal"], words["epsilon_given_u"], words["epsilon_all"]) == (
+        ["s"],
+        ["0.8"],
+        ["none"],
+    )
+    page.reload()
+    page.wait_for_selector("a >> text=Design best at ε = 1")
+    assert page.input_value("#epsilon_given_u") == "0.8"
+    assert page.input_value("#epsilon_all-kind") == "none"
+    page.check('input[name="protocol"][value="grr"]')
+    assert "grr does not promise it" in page.inner_text("#epsilon_given_u-hint")
+    page.check('input[name="protocol"][value="best"]')
+    page.click("text=Design best at ε = 1")
+    page.wait_for_selector("text=a factor e^0.8 ≤ 2.226. This is proved")
+    assert "reports for ± 1 point" in page.inner_text(".facts")
+    assert "--goal s --epsilon-given-u 0.8 --epsilon-all none" in page.text_content("details.same")
+    check_accessible(page)
+    page.select_option("#protocol", "grr")
+    page.wait_for_selector("h2 >> text=grr:")
+    assert not page.is_visible("#goal")
+    assert not page.is_visible("#epsilon_given_u-kind")
+    assert page.is_visible("#identifiable")
 
 
 def test_a_search_ends_when_its_tab_is_closed(browser, studio, monkeypatch):
@@ -468,6 +522,19 @@ def test_computations_can_be_stopped(page, studio):
     assert "cells can be estimated" in page.inner_text(".facts")
     page.click("text=What can someone learn?")
     page.wait_for_selector("#proof >> text=✓ Proved")
+
+
+def test_a_slow_press_on_stop_is_not_lost(page, studio):
+    """News of the job comes while the button is down; the focus stays on it, too."""
+    page.goto(f"{studio.address}#step=tradeoff&data=adult&s=race&u=income&epsilon=2.3")
+    page.focus("#stop")
+    page.hover("#stop")
+    page.mouse.down()
+    for _ in range(3):
+        page.wait_for_event("response", lambda response: "/api/jobs/" in response.url)
+    assert page.evaluate("document.activeElement.id") == "stop"
+    page.mouse.up()
+    page.wait_for_selector("text=Searches stopped: what was found stays.")
 
 
 def test_the_way_by_keyboard_alone(browser, studio):

@@ -120,7 +120,9 @@ def test_designing_again_as_the_page_shows_it_finds_the_same(
     for step in ("table", "curves"):
         words = shlex.split(asked(client, step, **choice).json()["code"]["command"])
         assert main([*words[1:], "--protocol", "ir"]) == 0  # not to search for long
-    assert "bits kept" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the share that is kept of H(X) = " in told
+    assert "of estimates of the cells from " in told
 
 
 def test_a_search_says_that_it_may_find_another_protocol():

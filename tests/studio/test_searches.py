@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from rldp.studio.choices import Choice
 from rldp.studio.jobs import Jobs
 from rldp.studio.kept import Kept
 from rldp.studio.limits import Limits
+from rldp.studio.outlook import Outlook, outlook
 from rldp.studio.session import GRID, Session, Setting
 from rldp.studio.steps.tradeoff import searched
 from rldp.studio.tasks import Point
@@ -44,7 +47,8 @@ CLOSE = {"sensitive": ["sex"], "useful": ["income"]}
 def workers():
     """Processes that know the searches of these tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
+        package = Path(rldp.__file__).parents[1]  # that of these tests, wherever it is installed
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(package)]))
         workers = Workers()
         workers.warm()
         yield workers
@@ -168,23 +172,45 @@ def test_a_design_that_is_ended_leaves_its_draft_and_says_so(client, monkeypatch
     assert asked(client, "proof", **choice).json()["epsilon"] == 1.0
 
 
-@pytest.mark.parametrize("name", ["best", "polyopt", "ir"])
-def test_a_search_begins_with_a_proved_draft(name):
+@pytest.mark.parametrize(
+    ("name", "wishes"),
+    [
+        ("best", {"goal": "information", "epsilon_given_u": "auto", "epsilon_all": None}),
+        ("best", {"goal": "s", "epsilon_given_u": "auto", "epsilon_all": 3.0}),
+        ("optimal", {"goal": "cells", "epsilon_given_u": None, "epsilon_all": 6.0}),
+        ("polyopt", {"identifiable": False}),
+        ("ir", {"identifiable": False}),
+    ],
+)
+def test_a_search_begins_with_a_proved_draft(name, wishes):
+    """It keeps all that was asked for, and the search is at least as good for the goal."""
     F = rldp.ChiSquareSet(rldp.Table([[30, 10], [10, 50]]))
     told = []
-    found = tasks.find_design(lambda *message: told.append(message), F, 1.0, name, False)
+    found = tasks.find_design(lambda *message: told.append(message), F, 1.0, name, wishes)
     drafts = [content.protocol for kind, content in told if kind == "draft"]
     assert len(drafts) == (name != "ir")
+    levels = [wishes.get("epsilon_given_u"), wishes.get("epsilon_all")]
+    levels = [1.0 if level == "auto" else math.inf if level is None else level for level in levels]
+    goal = wishes.get("goal", "information")
+    last = outlook(found.protocol.channel, F.table, goal)
     for p in (*drafts, found.protocol):
         assert rldp.verify(p).epsilon == 1.0
-        assert p.utility <= found.protocol.utility + 1e-9
+        audit = rldp.audit(p)
+        assert audit.epsilon_given_u <= levels[0] + 1e-9
+        assert audit.epsilon_all <= levels[1] + 1e-9
+        if goal == "information":
+            assert p.utility <= found.protocol.utility + 1e-9
+        else:
+            assert last.error <= outlook(p.channel, F.table, goal).error * (1 + 1e-6)
+    is_nats = any(kind == "progress" for kind, _ in told)
+    assert not is_nats or goal == "information"  # other goals tell errors, which are no nats
 
 
 # --- they claim no more than they found ----------------------------------------------------------
 
 
-def curve(points, F=None):
-    setting = Setting(F or rldp.ChiSquareSet(rldp.Table([[30, 10], [10, 50]])))
+def curve(points, goal="information"):
+    setting = Setting(rldp.ChiSquareSet(rldp.Table([[30, 10], [10, 50]])), goal)
     for point in points:
         setting.searched.put((point.protocol, point.epsilon), point)
     return {(p["protocol"], p["epsilon"]): p for p in searched(setting)}
@@ -213,11 +239,52 @@ def test_a_curve_never_falls_and_says_where_its_value_is_from():
     np.testing.assert_allclose(ceilings, [0.6, 0.6])  # none is exceeded
 
 
+def test_for_estimates_the_smaller_error_counts_at_a_larger_epsilon():
+    def foreseen(error):
+        return Outlook(error, error, 1000, 4, 1.0, 6.0)
+
+    found = curve(
+        [
+            Point("best", 1.0, 0.2, 2.0, False, foreseen(0.02)),
+            Point("best", 2.0, 0.9, 2.0, True, foreseen(0.03)),
+            Point("best", 4.0, 0.3, 2.0, True, foreseen(0.01)),
+        ],
+        goal="cells",
+    )
+    errors = [found["best", e]["error"] for e in (1.0, 2.0, 4.0)]
+    assert errors == [0.02, 0.02, 0.01]
+    assert [found["best", e]["from_epsilon"] for e in (1.0, 2.0, 4.0)] == [None, 1.0, None]
+
+
+@pytest.mark.parametrize("name", ["grr", "ue", "grr-cr", "ir"])
+@pytest.mark.parametrize("goal", ["cells", "s", "u", "u_given_s", "information"])
+def test_the_outlook_is_what_plan_and_audit_say(goal, name):
+    table = rldp.Table([[30, 10, 20], [10, 50, 40]])
+    p = rldp.design(rldp.ChiSquareSet(table), 2.0, name)
+    found = outlook(p.channel, table, goal)
+    audit = rldp.audit(p)
+    assert found.epsilon_given_u == pytest.approx(audit.epsilon_given_u)
+    assert found.epsilon_all == pytest.approx(audit.epsilon_all)
+    assert found.identified == rldp.identifiability(p.channel).cells.sum()
+    if not rldp.identifiability(p.channel).is_full:
+        assert goal in ("u", "s") or math.isinf(found.error)
+        return
+    shares = [rldp.plan(p, cell=rows) for rows in np.repeat(np.eye(2)[:, :, None], 3, axis=2)]
+    assert found.margin_s == pytest.approx(max(float(s.margins(table.n)[0]) for s in shares))
+    if goal in ("cells", "information"):
+        plan = rldp.plan(p)
+        assert found.needed == plan.needed
+        assert found.error == pytest.approx(math.sqrt(float((plan.variance / table.n).mean())))
+    if goal == "s":
+        assert found.needed == max(s.needed for s in shares)
+
+
 def test_a_search_cut_short_is_told_from_one_that_closed(monkeypatch):
     def found(s, u):
         told = []
         F = rldp.ChiSquareSet(rldp.datasets.adult(s, u))
-        tasks.find_points(lambda *message: told.append(message), F, [("polyopt", 1.0)])
+        wanted = [("polyopt", 1.0)]
+        tasks.find_points(lambda *message: told.append(message), F, wanted, "cells", {})
         return next(content for kind, content in told if kind == "point")
 
     assert not found("race", "sex").is_early

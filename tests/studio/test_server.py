@@ -290,12 +290,75 @@ def test_curves_are_those_of_compare(client):
     F = rldp.ChiSquareSet(rldp.datasets.adult("race", "sex"), 0.05)
     names = ["grr", "ue", "srr", "ir", "grr-cr", "ue-cr"]
     for points, epsilons in ((told["curves"], GRID), (told["at"], [0.7])):
-        expected = rldp.compare(F, epsilons, protocols=names)
+        records = rldp.compare(F, epsilons, protocols=names)
+        expected = {(record["protocol"], record["epsilon"]): record for record in records}
         assert len(points) == len(expected)
-        for point, record in zip(points, expected, strict=True):
-            assert (point["protocol"], point["epsilon"]) == (record["protocol"], record["epsilon"])
+        for point in points:
+            record = expected[point["protocol"], point["epsilon"]]
             assert point["bits"] == record["utility"] / math.log(2)
             assert point["share"] == record["normalised"]
+            if math.isfinite(record["error"]) and point["protocol"] != "ue":  # it has more outputs
+                assert point["error"] == pytest.approx(record["error"], rel=1e-3)
+
+
+@pytest.mark.parametrize("goal", ["cells", "s", "u", "u_given_s", "information"])
+def test_protocols_are_ranked_by_the_goal(goal, client):
+    told = asked(client, "curves", **ADULT, goal=goal).json()
+    errors = [math.inf if point["error"] == "inf" else point["error"] for point in told["at"]]
+    bits = [point["bits"] for point in told["at"]]
+    assert len(set(errors)) > 3
+    for point in told["at"]:  # levels are never shown smaller than they are
+        for name, text in (("epsilon_given_u", "known_u"), ("epsilon_all", "always")):
+            exact = math.inf if point[name] == "inf" else point[name]
+            shown = math.inf if point[text] == "none" else float(point[text])
+            assert exact - 1e-9 <= shown
+            assert shown < exact + 1e-3 or exact > 13
+    assert (errors == sorted(errors)) == (goal != "information")
+    assert (bits == sorted(bits, reverse=True)) == (goal == "information")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"goal": "everything"}, "goal"),
+        ({"goal": "u", "useful": []}, "goal"),
+        ({"epsilon_given_u": -1}, "epsilon_given_u"),
+        ({"epsilon_all": "much"}, "epsilon_all"),
+        ({"epsilon_all": None}, "epsilon_all"),
+        ({"epsilon_all": 101}, "epsilon_all"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_names_its_field(change, field, client):
+    response = asked(client, "curves", **(ADULT | change))
+    assert (response.status_code, response.json()["field"]) == (422, field)
+
+
+def test_layers_and_goal_are_those_of_the_design(client, session):
+    """A level of one's own, and no fallback at all; both are what the proof and the code say."""
+    table = {"sensitive": ["sex"], "useful": ["income"]}
+    wish = {"goal": "s", "epsilon_given_u": 0.8, "epsilon_all": "none"}
+    choice = ADULT | table | wish
+    designed(client, **choice)
+    p = session.design(Choice.from_request(choice))
+    assert [round(g.epsilon, 12) for g in p.guarantees] == [1.0, 0.8]
+    assert p.options["goal"] == "s"
+    told = asked(client, "protocol", **choice).json()
+    nobody, knows_u, anyone = told["promises"]
+    assert "This is proved" in nobody["text"]
+    assert "a factor e^0.8 ≤ 2.226. This is proved, whatever" in knows_u["text"]
+    assert "proved" not in anyone["text"]
+    proved = asked(client, "proof", **choice).json()["proved"]
+    assert [text.partition(" over ")[0] for text in proved] == ["ε = 1", "ε = 0.8"]
+    assert told["outlook"]["error"] == pytest.approx(p.error.rmse(p.table.n), rel=1e-3)
+    assert told["outlook"]["epsilon_given_u"] <= 0.8 + 1e-9
+    again = "goal='s', epsilon_given_u=0.8, epsilon_all=None"
+    assert again in told["code"]["python"]
+    assert "--goal s --epsilon-given-u 0.8 --epsilon-all none" in told["code"]["command"]
+    compared = asked(client, "curves", **choice).json()["code"]
+    assert again in compared["python"]
+    assert "--epsilon-given-u 0.8" in compared["command"]
+    plain = asked(client, "curves", **(ADULT | table)).json()["code"]
+    assert "goal" not in plain["python"] + plain["command"]  # what is done anyway is not said
 
 
 def progress(client, job):
@@ -382,6 +445,7 @@ def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     expected = rldp.load(p).estimate(path)
     told = asked(client, "estimate", **choice, reports=job["progress"]["reports"]).json()
     assert told["reports"] == expected.n == 32_561
+    assert "325 forged ones added to the 32,561 could move a cell" in told["forgery"]
     shown = [record["estimate"] for record in told["cells"]]
     np.testing.assert_allclose(shown, expected.estimate.ravel(), rtol=0, atol=1e-12)
     table = rldp.datasets.adult("race", "sex")
@@ -482,7 +546,7 @@ def test_nothing_is_written_to_disk(client, session, tmp_path):
     asked(client, "table", **choice)
     designed(client, **choice)
     F = session.setting(Choice.from_request(choice)).F
-    find_design(lambda *_: None, F, 1.0, "polyopt", False)  # what its process does, watched
+    find_design(lambda *_: None, F, 1.0, "polyopt", {})  # what its process does, watched
     assert ended(client, asked(client, "release", **choice).json())["state"] == "done"
     assert asked(client, "download/report", **choice).status_code == 200
     assert asked(client, "download/protocol", **choice).status_code == 200

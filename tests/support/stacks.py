@@ -105,13 +105,20 @@ class Stack(NamedTuple):
             ],
         }
 
+    def broken(self, claims: list[Levels]) -> list[str]:
+        """The kinds of set over which some pair leaks more than it is claimed to."""
+        return [
+            documents.uncertainty_document(F)["kind"]
+            for F, truth, E in zip(self.sets, self.truths, claims, strict=True)
+            if any(
+                exceeds(float(truth[pair]), float(E[pair]))
+                for pair in zip(*np.nonzero(np.isfinite(E)), strict=True)
+            )
+        ]
+
     def is_false(self, claims: list[Levels]) -> bool:
         """Whether some pair of some guarantee leaks more than it is claimed to."""
-        return any(
-            exceeds(float(truth[pair]), float(E[pair]))
-            for truth, E in zip(self.truths, claims, strict=True)
-            for pair in zip(*np.nonzero(np.isfinite(E)), strict=True)
-        )
+        return bool(self.broken(claims))
 
     @property
     def true_claims(self) -> list[Levels] | None:
@@ -264,5 +271,33 @@ def run(rng: Rng, check: Callable[[Document], object], n_claims: int) -> Counter
             document = stack.document(claims, stack.honest(claims))
             tally.update(["true"] + ["true and accepted"] * is_accepted(document, check))
         if tally["false"] >= n_claims:
+            return tally
+    raise AssertionError("stacks never end")
+
+
+def run_mutants(rng: Rng, check: Callable[[Document], object], n_tables: int) -> Counter[str]:
+    """Spoil tables until so many break a level; stop at the first that is accepted.
+
+    Every spoiled table comes with the certificates of the good one, with the best that there are,
+    and with forged ones. What is counted is which layers it breaks.
+    """
+    tally: Counter[str] = Counter()
+    for stack in stacks(rng):
+        claims = stack.true_claims
+        if claims is None:
+            continue
+        old = stack.honest(claims)
+        for _ in range(8):
+            there = stack.spoiled(mutant(rng, stack.integers))
+            broken = there.broken(claims)
+            if not broken:
+                continue
+            best = there.honest(claims)
+            for proofs in (old, best, [forgeries.forged(rng, proof) for proof in best]):
+                document = there.document(claims, copy.deepcopy(proofs))
+                assert not is_accepted(document, check), f"accepted, though it leaks: {document}"
+                tally["documents"] += 1
+            tally.update(["tables", *broken, *(["one layer alone"] if len(broken) == 1 else [])])
+        if tally["tables"] >= n_tables:
             return tally
     raise AssertionError("stacks never end")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import dataset
 
 from rldp.errors import DataError, ParameterError
 from rldp.tables import limits, tally
@@ -95,6 +96,33 @@ def test_all_libraries_give_the_same_table(rows: Rows) -> None:
     ]
     assert all(table == tables[0] for table in tables)
     assert len({hash(table) for table in tables}) == 1
+
+
+class Stream:
+    """A library that rldp has never heard of."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_streams_and_datasets_are_counted() -> None:
+    table = pa.table({"s": ["a", "b", "a"], "u": [1, 2, 2], "other": [[1], [2], []]})
+    expected = Table.from_frame(table, "s", "u")
+    data = dataset.dataset(table)
+    for stream in (Stream(table), table.to_reader(2), data, data.scanner()):
+        assert Table.from_frame(stream, "s", "u") == expected
+    with pytest.raises(DataError, match="Unknown column 'x'"):
+        Table.from_frame(Stream(table), "x")
+    with pytest.raises(DataError, match="one value per record in column 'other'"):
+        Table.from_frame(Stream(table), "s")
+    with pytest.raises(DataError, match="or an Arrow stream, got ChunkedArray"):
+        Table.from_frame(table["s"], "s")
+    twice = pa.table([["a"], ["b"]], names=["s", "s"])
+    with pytest.raises(DataError, match="more than once: 's'"):
+        Table.from_frame(Stream(twice), "s")
 
 
 def test_levels_are_the_columns_in_the_given_order() -> None:
@@ -265,7 +293,7 @@ def test_frame_errors() -> None:
         Table.from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]), "a")
     with pytest.raises(DataError, match="different column names, got more than once: 'a'"):
         Table.from_frame(pa.table([[1], [2]], names=["a", "a"]), "a")
-    with pytest.raises(DataError, match="DuckDB or Spark frame, got list"):
+    with pytest.raises(DataError, match="DuckDB or Spark frame, or an Arrow stream, got list"):
         Table.from_frame([[1, 2]], "a")
     with pytest.raises(DataError, match="at least one record, got none"):
         Table.from_frame(pl.DataFrame({"a": [], "b": []}), "a")

@@ -196,6 +196,7 @@ def test_csv_errors(content: bytes, message: str, write: Write) -> None:
 
 def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_source, "_BLOCK", 64)
+    monkeypatch.setattr(csv_source, "_LONGEST", 1)
     good = b"s,u\n" + b"a,x\n" * 100
     with pytest.raises(FileError, match="record 101 after the header has 1"):
         read_table(write(good + b"b\n" + b"a,x\n" * 100), "s")
@@ -257,11 +258,38 @@ def test_paths_that_cannot_be_read(
         read_table(tmp_path / "nowhere.csv", "s")
     folder = tmp_path / "folder.csv"
     folder.mkdir()
+    with pytest.raises(FileError, match="expected Parquet files in the folder, there are none"):
+        read_table(str(folder), "s")
+    (folder / "part.parquet").mkdir()
     with pytest.raises(FileError, match="this is a directory"):
         read_table(str(folder), "s")
     monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.raises(FileError, match=r"survey.csv: .* can be read: Permission denied"):
         read_table(locked, "s")
+
+
+def test_a_folder_or_an_address_of_parquet_files_is_one_table(tmp_path: Path) -> None:
+    whole = pa.table({"s": ["a", "b", None, "a"], "u": [1, 2, 2, 1], "v": ["x"] * 4})
+    (tmp_path / "_SUCCESS").touch()
+    for place, part in enumerate((whole[:1], whole[1:])):
+        pq.write_table(part, tmp_path / f"part-{place}.parquet")
+    expected = Table.from_frame(whole, "s", "u", missing="drop")
+    calls: list[tuple[int, int]] = []
+    table = read_table(
+        tmp_path, "s", "u", missing="drop", progress=lambda done, size: calls.append((done, size))
+    )
+    assert table == expected
+    assert (calls, calls[-1][0]) == (sorted(calls), calls[-1][1])
+    for name in ("", "/part-0.parquet"):
+        table = read_table(f"file://{tmp_path}{name}", "s", "u", missing="drop")
+        assert table == (expected if not name else Table.from_frame(whole[:1], "s", "u"))
+    with pytest.raises(FileError, match=r"parquet.*arrow, got '\.csv'"):
+        read_table(f"file://{tmp_path}/survey.csv", "s", "u")
+    with pytest.raises(FileError, match="expected Parquet files, got an error: "):
+        read_table(f"file://{tmp_path}/nothing", "s", "u")
+    pq.write_table(pa.table({"s": ["a"], "w": [1]}), tmp_path / "part-2.parquet")
+    with pytest.raises(DataError, match=r"Unknown column 'u'"):
+        read_table(tmp_path, "s", "u", missing="drop")
 
 
 def test_names_that_say_no_known_format(write: Write) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import math
@@ -20,8 +19,7 @@ import rldp
 from rldp import AllDistributions, KnownDistribution, PolytopeSet, Table
 from rldp.cli import app
 from rldp.errors import ParameterError, RldpError, TooLargeError
-from rldp.intervals import check_with_intervals
-from rldp.proof import ProofError, check
+from rldp.proof import check
 from rldp.uncertainty.geometry import vertex_enumeration
 from rldp.utility.robust import smallest_informations
 from tests.support import strategies as some
@@ -170,8 +168,6 @@ def test_an_s_value_that_no_corner_has_may_be_anything():
     assert F.conditional_bounds[0][2].tolist() == [0, 0]
     G = PolytopeSet(table, [[[1, 1], [1, 1], [1, 1]]])  # here it has one
     assert rldp.audit(Q, G).epsilon == pytest.approx(math.log(0.5 / 0.45), abs=1e-9)
-    for some_set in (F, G):
-        check(rldp.design(some_set, 0.8, "ir").document())
 
 
 # --- inequalities --------------------------------------------------------------------------------
@@ -251,65 +247,16 @@ def test_too_many_vertices_are_refused(monkeypatch):
         PolytopeSet.from_inequalities(TABLE, [[[1, 0, 0], [0, 1, 1]]], ["9/10"])
 
 
-# --- documents and checkers ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["ir", "grr-cr", "ue-cr", "srr", "polyopt"])
-def test_designs_are_proved_twice(name):
-    pytest.importorskip("flint")
-    F = PolytopeSet(TABLE, CORNERS)
-    p = rldp.design(F, 0.9, name, **({"bounds": "exact"} if name in ("ir", "ue-cr") else {}))
-    assert rldp.audit(p).epsilon <= 0.9 + 1e-12
-    document = p.document()
-    check(document)
-    check_with_intervals(document)
-    for corner in document["uncertainty"]["distributions"]:
-        assert all(isinstance(x, str) for row in corner for x in row)
+# --- designs -------------------------------------------------------------------------------------
 
 
 def test_the_optimal_protocol_by_cutting_planes():
     F = PolytopeSet(TABLE, CORNERS)
-    best = rldp.design(F, 0.9, "optimal", time_limit=4)
+    best = rldp.design(F, 0.9, "optimal", effort="quick")
     known = rldp.design(F, 0.9, "polyopt")
     assert rldp.audit(best).epsilon <= 0.9 + 1e-12
     assert known.utility - 1e-9 <= best.utility <= rldp.ceiling(F, 0.9) + 1e-9
     check(best.document())
-
-
-def test_a_claim_over_a_larger_polytope_is_refused():
-    """A corner that comes in later breaks what was tight between two others."""
-    pytest.importorskip("flint")
-    document = rldp.design(PolytopeSet(TABLE, CORNERS), 0.9, "ir", bounds="exact").document()
-    check(document)
-    worse = copy.deepcopy(document)
-    worse["uncertainty"]["distributions"].append([["1", "0", "0"], ["0", "0", "0"]])
-    for checker in (check, check_with_intervals):
-        with pytest.raises(ProofError, match="proved"):
-            checker(worse)
-
-
-@pytest.mark.parametrize(
-    "distributions",
-    [
-        [],
-        "all",
-        [[["1", "0", "0"]]],
-        [[["1", "0", "0"], ["0", "0"]]],
-        [[["1", "0", "1"], ["0", "0", "0"]]],
-        [[["2", "-1", "0"], ["0", "0", "0"]]],
-        [[[1, 0, 0], [0, 0, 0]]],
-        [[["1/0", "0", "0"], ["0", "0", "0"]]],
-        [[["nan", "0", "0"], ["0", "0", "0"]]],
-        [[["0.5", "0.5", "0"], ["0", "0", "0"]]],
-    ],
-)
-def test_malformed_corners_are_refused_by_both_checkers(distributions):
-    pytest.importorskip("flint")
-    document = rldp.design(PolytopeSet(TABLE, CORNERS), 0.9, "srr").document()
-    document["uncertainty"]["distributions"] = distributions
-    for checker in (check, check_with_intervals):
-        with pytest.raises(ProofError):
-            checker(document)
 
 
 def test_files_and_commands(tmp_path):

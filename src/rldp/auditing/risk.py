@@ -1,4 +1,4 @@
-"""What a channel can tell of S, in the terms of a person who is asked to report through it."""
+"""What a channel can reveal about S, in the terms of a person who is asked to report through it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Risk:
-    """What a channel can tell of S over F; `coverage` of confidence sets only.
+    """What a channel can reveal about S over F; `coverage` of confidence sets only.
 
     `values` are about someone who knows nothing about the person but that P is in F; `attackers`
     say for each kind of attacker what they know at the frequencies of the table; `repeated` is
@@ -72,7 +72,7 @@ def risk(
     simulations: int = 2000,
     seed: int = 0,
 ) -> Risk:
-    """What a channel can tell of S, and to whom: ε, posteriors, guesses, more reports, coverage.
+    """What a channel reveals about S, and to whom: ε, posteriors, guesses, more reports, coverage.
 
     Args:
         channel: a protocol, a channel, or a matrix Q[s, u, y] of shape (n_s, n_u, n_y).

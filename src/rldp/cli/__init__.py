@@ -24,6 +24,7 @@ from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
 from rldp.cli.public import public
+from rldp.cli.regress import regress
 from rldp.cli.release import new_key, release
 from rldp.cli.reproduce import reproduce
 from rldp.cli.set_options import SetCommand
@@ -56,6 +57,7 @@ _COMMANDS = (
     export,
     estimate,
     plan,
+    regress,
     studio,
     reproduce,
     demo,

@@ -56,7 +56,7 @@ def audit(
     encoding: arguments.Encoding = None,
     robust: Annotated[
         bool,
-        typer.Option("--robust", help="Also the least that reports tell of a record, over F."),
+        typer.Option("--robust", help="Also the least that reports reveal about a record, over F."),
     ] = False,
     reports: Annotated[
         int, typer.Option(metavar="K", help="How many fresh reports of one person to price.")

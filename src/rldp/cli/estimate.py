@@ -158,7 +158,7 @@ def plan(
     from rldp.estimation.sample_size import plan as planned
     from rldp.protocol.loading import load
 
-    wanted = dict(_pair(text, "--cell COL=LABEL") for text in cell or [])
+    wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])
     found = planned(load(protocol), margin, cell=wanted or None, level=level)
     if plot is not None:
         _draw_power(found, plot)
@@ -189,7 +189,7 @@ def _population(texts: list[str]) -> int | dict[str, int] | None:
         return None
     if len(texts) == 1 and "=" not in texts[0]:
         return _number(texts[0])
-    pairs = (_pair(text, "--population LABEL=N") for text in texts)
+    pairs = (pair(text, "--population LABEL=N") for text in texts)
     return {label: _number(size) for label, size in pairs}
 
 
@@ -200,7 +200,8 @@ def _number(text: str) -> int:
         raise ParameterError(f"Expected a population as an integer, got {text!r}.") from None
 
 
-def _pair(text: str, form: str) -> tuple[str, str]:
+def pair(text: str, form: str) -> tuple[str, str]:
+    """A name and a value, written as `form` says."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ParameterError(f"Expected {form}, got {text!r}.")

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from rldp.cli.show import note, paragraph
+from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
     from rldp.estimation.interval_estimates import Figures
+    from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan
 
@@ -38,6 +40,8 @@ def estimate(e: Estimate, name: str, forged: int) -> None:
         _grid(("S", ""), [(s, "") for s in schema.s_labels], e.s)
         _grid(("U", ""), [(u, "") for u in schema.u_labels], e.u)
     _remarks(e)
+    if e.method == "inversion":
+        paragraph(forgery_in_words(e, forged))
 
 
 def _remarks(e: Estimate) -> None:
@@ -93,6 +97,26 @@ def _grid(
 
 def _percent(value: float) -> str:
     return "–" if value != value else f"{100 * value:.2f} %"
+
+
+def regression(found: Regression) -> None:
+    """Coefficients with their intervals, one table for each value."""
+    for line in found.about:
+        note(line)
+    records = found.records()
+    for value in found.values:
+        grid = Grid(title=found.compared(value))
+        grid.add_column("", overflow="fold")
+        for head in ("coef.", "s.e.", "p", "low", "high", "odds"):
+            grid.add_column(head, justify="right", no_wrap=True)
+        for record in (record for record in records if record["value"] == value):
+            numbers = [f"{record[name]:.3f}" for name in ("coefficient", "std_error")]
+            numbers.append(f"{record['p_value']:.2g}")
+            numbers += [f"{record[name]:.3f}" for name in ("low", "high")]
+            grid.add_row(record["term"], *numbers, f"{record['odds_ratio']:.4g}")
+        Console(highlight=False).print(grid)
+    for remark in found.remarks:
+        paragraph(remark)
 
 
 def plan(found: Plan) -> None:

@@ -8,11 +8,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from rldp.errors import KeptColumnsWarning, ReadingWarning, Remedy, RldpError
+from rldp.errors import (
+    DoubtfulModelWarning,
+    KeptColumnsWarning,
+    ReadingWarning,
+    Remedy,
+    RldpError,
+)
 
-_OURS = (KeptColumnsWarning, ReadingWarning)
+_OURS = (DoubtfulModelWarning, KeptColumnsWarning, ReadingWarning)
 # arguments of the package that the command line calls by another name
 _OPTIONS = {
+    "covariates": "--covariate",
     "key": "--key-file",
     "parameters": "--pin",
     "protocols": "--protocol",

@@ -57,7 +57,7 @@ class Refreshed(NamedTuple):
 
 
 def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> None:
-    """Print the worst case, and what a report can tell of S."""
+    """Print the worst case, and what a report can reveal about S."""
     F, channel, claim = found.audit.uncertainty, found.audit.channel, subject.claim
     S = sensitive_names(F.table.schema)
     note(f"{subject.file}: {subject.name or 'a matrix'}   {columns_title(F.table)}")
@@ -158,13 +158,13 @@ def risk_summary(found: Risk, subject: Subject, refreshed: Refreshed | None) -> 
 
 
 def usefulness(least: RobustUtility, F: UncertaintySet, channel: Channel) -> None:
-    """Print how much reports tell of a record: at the frequencies, and at worst over F."""
+    """Print how much reports reveal about a record: at the frequencies, and at worst over F."""
     rows = {
         "at the frequencies of the sample": channel.mutual_information(F.table.p_su),
         "under every distribution in F, at least": least.lower,
         "under the worst one found": least.upper,
     }
-    note("\nHow much one report tells of the whole record")
+    note("\nHow much one report reveals about the whole record")
     H = F.table.entropy
     shares = {line: f"{100 * x / H:.2f} % of H(X)" if H > 0 else "" for line, x in rows.items()}
     _columns([(line, f"{x / math.log(2):.5f} bits", shares[line]) for line, x in rows.items()])

@@ -22,13 +22,14 @@ from rldp.designing.catalogue import (
     checked_names,
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
-from rldp.designing.design import default_time_limit, searched
+from rldp.designing.design import searched
+from rldp.designing.draft import Draft
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, Goal, as_goal, goal_error
+from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal, goal_error
 
 _MOST_OUTPUTS = 2**13  # of a channel whose errors are told
 
@@ -85,7 +86,7 @@ def compare(
         also: further guarantees of "best".
         bounds: as for `design`.
         effort: work of each search, as for `design`.
-        time_limit: seconds for each search.
+        time_limit: seconds for each search; without it a search ends by work.
     """
     check_set(uncertainty)
     if isinstance(epsilons, np.ndarray):
@@ -127,7 +128,7 @@ class _Asked(NamedTuple):
         """Of one search."""
         is_recommended = name == BEST and self.bounds != "paper"
         layers = self.layers if is_recommended else {}
-        limit = default_time_limit(self.F) if self.time_limit is None else self.time_limit
+        limit = np.inf if self.time_limit is None else self.time_limit
         return programmes.Options(
             stack(self.F, epsilon, **layers, is_recommended=is_recommended),
             goal=self.goal if is_recommended else None,
@@ -165,7 +166,7 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
     """What a protocol keeps at every ε, in nats, and its channel."""
     F = asked.F
     if name == CEILING:
-        limit = 30.0 if asked.time_limit is None else asked.time_limit
+        limit = asked.time_limit
         return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
     if name in FAMILIES:
         found = optimum(name, F, epsilons, asked.bounds, {})
@@ -184,13 +185,20 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
 
 
 def search(
-    uncertainty: UncertaintySet, epsilon: float, protocol: str, time_limit: float
-) -> tuple[float, float]:
-    """What a search keeps, and what no protocol of its kind exceeds, in nats: equal once it closed.
+    uncertainty: UncertaintySet,
+    epsilon: float,
+    protocol: str,
+    time_limit: float,
+    *,
+    goal: str | Goal = INFORMATION,
+    epsilon_given_u: Any = AUTO,
+    epsilon_all: Any = AUTO,
+) -> Draft:
+    """What a search finds, before it is proved.
 
-    For programmes and "best", with their default options and a time limit in seconds.
+    For programmes and "best", with a time limit in seconds; goal and layers are those of "best".
     """
-    layers = {"epsilon_given_u": AUTO, "epsilon_all": AUTO}
-    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, None)
-    draft = searched(protocol, "sharp", asked.options(protocol, epsilon))
-    return draft.utility(uncertainty), draft.bound
+    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all}
+    chosen = as_goal(goal, uncertainty.table)
+    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
+    return searched(protocol, "sharp", asked.options(protocol, epsilon))

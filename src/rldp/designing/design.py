@@ -30,8 +30,7 @@ from rldp.utility.goal import (
     variances,
 )
 
-_TIME_LIMIT = 30.0  # seconds for a search on tables of more than
-_MOST_BY_WORK = 49  # cells; on smaller ones it ends by work
+_FEW_CELLS = 49  # up to which a search finds what closed forms keep by itself
 _IDENTIFYING = ("grr", "srr", "grr-cr")  # closed forms that tell all cells apart
 _MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
 _MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
@@ -90,7 +89,7 @@ def design(
         parameters: parameters to pin, under the names that the result reports.
         hidden: for optimal and best, ask that the randomiser does not read S: Q(y|s,u) = Q(y|u).
         identifiable: ask that every cell of the table can be estimated from reports, by mixing in
-            as little as possible of a closed form that allows it. The name tells of both, such as
+            as little as possible of a closed form that allows it. The name says so, such as
             "polyopt+grr-cr". Where no mixture is possible or useful the closed form itself is
             returned, under its own name.
         condition: how ill-conditioned the estimate may be then; by default twice the best of the
@@ -98,8 +97,7 @@ def design(
         effort: "quick", "normal" or "thorough": how much work a search may do. It is counted in
             steps, so that the same input gives the same protocol on every machine.
         time_limit: seconds after which a search ends with the best protocol so far, as it does at
-            Ctrl-C; `p.ended` tells. Without it a search ends by work, but on tables of more than 49
-            cells after 30 seconds.
+            Ctrl-C; `p.ended` tells. Without it a search ends by work.
         progress: called during a search with the nats kept so far and a bound on them.
 
     >>> from rldp import ChiSquareSet, Table
@@ -128,7 +126,7 @@ def design(
         objective=objective,
         hidden=hidden,
         effort=effort,
-        time_limit=default_time_limit(uncertainty) if time_limit is None else time_limit,
+        time_limit=np.inf if time_limit is None else time_limit,
         progress=progress,
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
@@ -149,11 +147,6 @@ def _with_goal(draft: Draft, goal: Goal | None) -> Draft:
     return replace(draft, goal=goal, options={**draft.options, "goal": goal.name})
 
 
-def default_time_limit(F: UncertaintySet) -> float:
-    """Seconds for a search that nobody limited: large tables end by the clock."""
-    return np.inf if F.table.counts.size <= _MOST_BY_WORK else _TIME_LIMIT
-
-
 def _check_options(
     protocol: str,
     options: programmes.Options,
@@ -165,8 +158,8 @@ def _check_options(
     """Refuse what does not go together."""
     if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
         raise ParameterError(
-            "hidden=True goes with protocol 'optimal' or 'best', and neither with bounds='paper' "
-            "nor with identifiable=True: what S is cannot be estimated from reports without it.",
+            "A protocol that does not read S is 'optimal' or 'best', with neither the paper's "
+            "bounds nor identifiable cells: cells cannot be estimated unless the reports read S.",
             argument="hidden",
         )
     if pinned and protocol in (*PROGRAMMES, BEST):
@@ -174,16 +167,19 @@ def _check_options(
     is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.goal is not None and not is_free:
         raise ParameterError(
-            f"Expected protocol 'optimal' or 'best' with a goal other than information, neither "
-            f"bounds='paper' nor identifiable=True, got {protocol!r}.",
+            f"Expected protocol 'optimal' or 'best' for a goal other than information, with "
+            f"neither the paper's bounds nor identifiable cells, got {protocol!r}.",
             argument="goal",
         )
-    is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
-    if not (options.is_plain or is_free or (is_family and options.layers is not None)):
+    is_layered = bounds != "paper" and not identifiable
+    is_any = is_free or (is_layered and protocol == "polyopt")
+    is_family = is_layered and protocol in FAMILIES and options.layers is not None
+    if not (options.is_plain or is_any or is_family):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal' and 'best'; epsilon_given_u and epsilon_all with closed forms too, "
-            f"and neither with bounds='paper' nor with identifiable=True.",
+            f"go with 'polyopt', 'optimal' and 'best'; guarantees against someone who knows U and "
+            f"whatever is true with closed forms too, and none with the paper's bounds or "
+            f"identifiable cells.",
             argument="protocol",
         )
 
@@ -219,7 +215,12 @@ def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: floa
 
 def searched(name: str, bounds: str, options: programmes.Options) -> Draft:
     """What a programme, or the search for the best mixture, finds."""
-    return _best(bounds, options) if name == BEST else _programme(name, options)
+    is_mixed = (
+        name == "optimal" and options.goal is None and options.F.table.counts.size > _FEW_CELLS
+    )
+    if name == BEST or (is_mixed and options.layers is not None and not options.hidden):
+        return _best(name, bounds, options)
+    return _programme(name, options)
 
 
 def _programme(name: str, options: programmes.Options) -> Draft:
@@ -229,7 +230,7 @@ def _programme(name: str, options: programmes.Options) -> Draft:
     return Draft(name, found.channel, found.parameters, chosen, found.bound, found.ended)
 
 
-def _best(bounds: str, options: programmes.Options) -> Draft:
+def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     """The mixture of all outputs, or the best closed form where those are too many to mix."""
     F, epsilon, layers = options.F, options.epsilon, options.layers
 
@@ -237,7 +238,7 @@ def _best(bounds: str, options: programmes.Options) -> Draft:
         kept = layers or UNLAYERED
         return [closed_form(name, F, epsilon, bounds, {}, kept) for name in names]
 
-    if bounds == "paper":
+    if bounds == "paper" and name == BEST:
         return max(drafts(FAMILIES, bounds), key=lambda draft: draft.utility(F))
     if options.hidden:
         return replace(_programme("optimal", options), name=BEST)
@@ -253,7 +254,7 @@ def _best(bounds: str, options: programmes.Options) -> Draft:
         if draft.name in _MIXED and draft.channel.n_outputs <= _MOST_OUTPUTS
     ]
     found = programmes.optimal(options, mixed)
-    mixture = Draft(BEST, found.channel, found.parameters, {})
+    mixture = Draft(name, found.channel, found.parameters, {})
     # closed forms know nothing of further sets and levels by pair
     best = _most_useful([mixture, *(known if layers is not None else [])], options)
     return replace(best, bound=found.bound, ended=found.ended)

@@ -18,6 +18,7 @@ class Effort:
         boxes: boxes that branch and bound may look at for each set of prices.
         protocols: protocols that a search for the least error mixes, at most.
         starts: rounds of new starting points for each of them.
+        work: nominal seconds of work (see `solvers.work`) of a search on a large table.
     """
 
     patience: int
@@ -25,12 +26,15 @@ class Effort:
     boxes: int
     protocols: int
     starts: int
+    work: float
 
 
 EFFORTS = {
-    "quick": Effort(patience=1, rounds=4, boxes=1_000, protocols=6, starts=1),
-    "normal": Effort(patience=3, rounds=20, boxes=10_000, protocols=15, starts=1),
-    "thorough": Effort(patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4),
+    "quick": Effort(patience=1, rounds=4, boxes=1_000, protocols=6, starts=1, work=10.0),
+    "normal": Effort(patience=3, rounds=20, boxes=10_000, protocols=15, starts=1, work=30.0),
+    "thorough": Effort(
+        patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, work=150.0
+    ),
 }
 
 

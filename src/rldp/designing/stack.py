@@ -12,7 +12,7 @@ from rldp.errors import ParameterError
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
 
 AUTO = "auto"  # the layers of what is recommended, none for protocols that are asked for by name
-_LEAST_FALLBACK = 6.0  # nats that hold whatever distribution is true
+LEAST_FALLBACK = 6.0  # nats that hold whatever distribution is true
 
 Stack = tuple[Guarantee, ...]
 
@@ -42,7 +42,7 @@ def stack(
     if isinstance(given_u, str) and given_u == AUTO:
         given_u = first.levels if is_recommended else None
     if isinstance(everything, str) and everything == AUTO:
-        fallback = np.maximum(_LEAST_FALLBACK, 2 * first.levels)
+        fallback = np.maximum(LEAST_FALLBACK, 2 * first.levels)
         everything = fallback if is_recommended else None
     guarantees = [first]
     for layer, levels in ((GivenU, given_u), (AllDistributions, everything)):

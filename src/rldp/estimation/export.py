@@ -62,7 +62,11 @@ def tidy(e: Estimated, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
         kind: "pyarrow", "pandas" or "polars".
         sdmx: whether to name columns as SDMX does.
     """
-    rows = arrow_table(e, sdmx=sdmx)
+    return framed(arrow_table(e, sdmx=sdmx), kind)
+
+
+def framed(rows: Any, kind: str) -> Any:
+    """An Arrow table as a frame of another library: "pyarrow", "pandas" or "polars"."""
     match kind:
         case "pyarrow":
             return rows
@@ -113,10 +117,15 @@ def arrow_table(e: Estimated, *, sdmx: bool) -> Any:
 
 def save(e: Estimated, path: str | os.PathLike[str], *, sdmx: bool = False) -> None:
     """Write the tidy table as CSV, TSV, Parquet or Arrow, by the name of the file."""
+    save_rows(arrow_table(e, sdmx=sdmx), path)
+
+
+def save_rows(rows: Any, path: str | os.PathLike[str]) -> None:
+    """Write an Arrow table as the name of the file says."""
     target = Path(path)
     form = file_format(target)
     with whole_file(target) as file:
-        write_rows(arrow_table(e, sdmx=sdmx), form, file, compressed=is_compressed(target))
+        write_rows(rows, form, file, compressed=is_compressed(target))
 
 
 def figure_records(names: list[str], figures: Figures) -> list[dict[str, Any]]:

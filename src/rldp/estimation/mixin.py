@@ -1,8 +1,8 @@
-"""From a protocol and its reports to an estimate."""
+"""From a protocol and its reports to an estimate or a regression."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,8 @@ from rldp.tables.table import Table
 if TYPE_CHECKING:
     from rldp.estimation.inversion import Inverse, Inverted
     from rldp.estimation.moments import Moments
+    from rldp.estimation.regression.regress import RegressionMethod
+    from rldp.estimation.regression.result import Regression
     from rldp.estimation.report_counts import ReportCounts
     from rldp.estimation.result import Estimate, Fit
     from rldp.release.report_labels import ReportLabels
@@ -35,7 +37,7 @@ class _Reported(Protocol):
 
 
 class Estimating:
-    """`p.estimate`, which every protocol has."""
+    """`p.estimate` and `p.regress`, which every protocol has."""
 
     def estimate(
         self: _Reported,
@@ -97,6 +99,66 @@ class Estimating:
         )
         return _estimate(self, reports, counts, options)
 
+    def regress(
+        self: _Reported,
+        reports: Any,
+        *,
+        covariates: Any,
+        outcome: Any = "s",
+        baseline: str | None = None,
+        categorical: str | Sequence[str] = (),
+        reference: Mapping[str, Any] | None = None,
+        method: RegressionMethod = "likelihood",
+        level: float = 0.95,
+        weights: Any = None,
+        missing: str = "error",
+        column: str = "y",
+        encoding: str | None = None,
+        progress: RecordProgress | None = None,
+    ) -> Regression:
+        """Regress S, U or an event on covariates that stand in the clear beside the reports.
+
+        A logistic model for two values, a multinomial one for more. Covariates travel with the
+        reports through `keep=`; the guarantee does not cover them.
+
+        Args:
+            reports: a frame, dicts or a file with the reports and the covariates; or codes or
+                texts alone, with the covariates beside them.
+            covariates: names of columns; or, beside codes or texts, a frame or {name: values}.
+                Numbers are taken as they are, everything else as levels.
+            outcome: "s", "u", the name of a column of the protocol, an event such as
+                {"race": "Black"}, or a mask of cells, shape (n_s, n_u).
+            baseline: the value that all others are compared with; by default the first, for an
+                event "no".
+            categorical: covariates whose numbers are levels.
+            reference: {column: level} that the other levels are compared with; by default the
+                first.
+            method: "likelihood" is maximum likelihood through the channel. Where several cells
+                have the same value, it assumes that their shares do not depend on the covariates.
+                "moments" does not assume this, and has somewhat larger errors.
+            level: of confidence.
+            weights: survey weights, or the name of their column; standard errors are then robust.
+            missing: "error" refuses missing covariates, "drop" leaves these reports out.
+            column: name of the column with the reports.
+            encoding: of a text file as in `rldp.read_table`; None recognises it.
+            progress: called after each batch of a file with the number of reports and the share.
+        """
+        options = {
+            "covariates": covariates,
+            "outcome": outcome,
+            "baseline": baseline,
+            "categorical": categorical,
+            "reference": reference or {},
+            "method": method,
+            "level": level,
+            "weights": weights,
+            "missing": missing,
+            "column": column,
+            "encoding": encoding,
+            "progress": progress,
+        }
+        return _regress(self, reports, options)
+
 
 @dataclass(frozen=True)
 class _Matrix:
@@ -135,11 +197,36 @@ def estimate(
     >>> e.s.estimate.round(9).tolist()
     [0.5, 0.5]
     """
+    _check_shape(channel, table)
+    return _estimate(_Matrix(channel, table), reports, counts, EstimateOptions(**options))
+
+
+def regress(channel: Channel, table: Table, reports: Any, **options: Any) -> Regression:
+    """Regress S, U or an event on covariates, from reports of any channel.
+
+    Args:
+        channel: from `rldp.read_matrix`, or `p.channel`.
+        table: a table with the schema of the reports; its frequencies set the weights of moments.
+        reports: as in `p.regress`.
+        options: all others of `p.regress`.
+    """
+    _check_shape(channel, table)
+    return _regress(_Matrix(channel, table), reports, options)
+
+
+def _regress(p: _Reported, reports: Any, options: Mapping[str, Any]) -> Regression:
+    from rldp.estimation.regression.regress import RegressionOptions
+    from rldp.estimation.regression.regress import regress as fitted
+
+    point = design_point(p.channel, getattr(p, "table", None))
+    return fitted(p, point, reports, RegressionOptions(**options))
+
+
+def _check_shape(channel: Channel, table: Table) -> None:
     if channel.shape != (table.n_s, table.n_u):
         raise DataError(
             f"Expected a channel for a table of {(table.n_s, table.n_u)}, got {channel.shape}."
         )
-    return _estimate(_Matrix(channel, table), reports, counts, EstimateOptions(**options))
 
 
 def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions) -> Estimate:

@@ -128,14 +128,13 @@ class ReportReader:
                     f"Expected {name} as the name of a column of {path}.", argument=name
                 )
         with ExitStack() as stack:
-            source = open_records(
-                path, stack, dictionaries=[self._column], encoding=self._options.encoding
-            )
+            source = open_records(path, stack, encoding=self._options.encoding)
             self._origin.check_note(arrow_note(source.schema))
             for name in self._needed:
                 if name not in source.names:
                     raise unknown_column(name, source.names).within(str(path))
-            for batch in source.batches(self._read(source.names)):
+            listed = () if source.is_text else (self._column,)
+            for batch in source.batches(self._read(source.names), listed):
                 self._add_batch(batch, source)
                 if self._options.progress is not None:
                     self._options.progress(self._n, source.share())

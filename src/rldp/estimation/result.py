@@ -173,14 +173,38 @@ class Estimate:
         figures = self._ratios(over.reshape(-1, m), under.reshape(-1, m), (-np.inf, np.inf))
         return figures.reshaped(over.shape[:-2], name)
 
-    def influence(self, forged: int) -> Array:
-        """The largest change of each estimate by so many forged reports, shape (n_s, n_u)."""
-        checked_integer(forged, "forged", 0)
+    @property
+    def largest_weight(self) -> Array:
+        """The largest |e(y)| of each cell, shape (n_s, n_u); NaN where a cell is not identified.
+
+        Estimates by inversion are means of e(y) over the reports. A record without noise would
+        count 0 or 1; through the noise of a protocol, one report counts up to this much.
+        """
         inverse = self.inverted.inverse
         low, high = inverse.features.extremes(inverse.G)
-        here = inverse.G @ self.counts.mean
-        share = forged / (self.counts.weight + forged)
-        return np.asarray(share * np.maximum(high - here, here - low)).reshape(self._shape)
+        offset = inverse.p0 - inverse.G @ (inverse.features.M @ inverse.p0)
+        most = np.maximum(high + offset, -(low + offset))
+        known = inverse.identified(np.eye(len(most)))
+        return np.asarray(np.where(known, most, np.nan)).reshape(self._shape)
+
+    def influence(self, forged: int, coefficients: ArrayLike | None = None) -> Array:
+        """The largest change of each estimate by inversion if so many forged reports are added.
+
+        Args:
+            forged: number of forged reports, each with the mean weight of all.
+            coefficients: of other quantities than the cells, as in `linear`.
+
+        The result has the shape (n_s, n_u), or that of `linear`.
+        """
+        checked_integer(forged, "forged", 0)
+        inverse, m = self.inverted.inverse, len(self.fit.p)
+        C = np.eye(m).reshape(*self._shape, *self._shape)
+        C = C if coefficients is None else self._coefficients(coefficients)
+        A = C.reshape(-1, m) @ inverse.G
+        low, high = inverse.features.extremes(A)
+        here = A @ self.counts.mean
+        share = forged / (self.counts.n + forged)
+        return np.asarray(share * np.maximum(high - here, here - low)).reshape(C.shape[:-2])
 
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit:

@@ -114,7 +114,7 @@ def promise(levels: Levels, F: UncertaintySet) -> str:
     """What ε means for one report, and against whom."""
     S = sensitive_names(F.table.schema)
     if math.isinf(levels.over_f):
-        return f"nothing limits what one report tells of {S}"
+        return f"nothing limits what one report reveals about {S}"
     changes = _changes(levels.guarantees[0] if levels.guarantees else None, levels.over_f, S)
     if _is_within(levels.everything, levels.over_f):
         return f"{changes}, whatever distribution is true and whatever else is known of the person"
@@ -177,7 +177,7 @@ def not_covered(levels: Levels, F: UncertaintySet) -> list[str]:
     if math.isinf(epsilon):
         sentences.append("someone who knows nothing else about a person: no limit is promised")
     if U and not _is_within(levels.plain, epsilon):
-        sentences.append(f"{U}: for what a report tells of it, {_instead(levels.plain)}")
+        sentences.append(f"{U}: for what a report reveals about it, {_instead(levels.plain)}")
     if U and not (_is_within(levels.given_u, epsilon) or levels.is_given_u_promised):
         sentences.append(f"someone who knows a person's {U}: {_instead(levels.given_u)}")
     if not _is_within(levels.everything, epsilon):

@@ -11,7 +11,7 @@ _RATIO = re.compile("(-?[0-9]{1,400})(?:/([0-9]{1,400}))?")
 
 
 class ProofError(ValueError):
-    """The document is malformed, or does not prove its claim; the message names the culprit."""
+    """The document is malformed or does not prove its claim; the message names the entry."""
 
 
 def needs(lemma: str, *preconditions: bool) -> None:

@@ -51,7 +51,7 @@ class PublicProtocol(Releasing, Estimating):
     """What a client needs and nothing else: the alphabets and the integer table, no sample.
 
     The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
-    the CR family is made from the frequencies of the design sample, and so tells of them.
+    the CR family is made from the frequencies of the design sample and reveals them in part.
 
     Formal guarantee: none over F. `epsilon` is a claim that the whole protocol proves: neither the
     counts that define F nor the certificate are here, so nothing of it can be checked from this
@@ -222,6 +222,13 @@ class ReleaseProtocol(Releasing, Estimating):
     def normalised_utility(self) -> float:
         """I(X;Y)/H(X): the share of the information on X that is kept."""
         return self.utility / self.table.entropy if self.table.entropy > 0 else 0.0
+
+    @property
+    def relative_gap(self) -> float | None:
+        """The optimality gap as a share of the utility; ∞ where there is none of that."""
+        if self.optimality_gap is None or self.optimality_gap == 0:
+            return self.optimality_gap
+        return self.optimality_gap / self.utility if self.utility > 0 else math.inf
 
     @property
     def is_interrupted(self) -> bool:

@@ -19,7 +19,7 @@ from rldp.release.encode import (
     Label,
     complete_rows,
     decimal_label,
-    id_texts,
+    id_values,
     plain_label,
     read_columns,
     record_codes,
@@ -75,6 +75,11 @@ class BatchRelease:
         return tuple(dict.fromkeys((*read_columns(self.p), *self.layout.needed)))
 
     @property
+    def listed(self) -> tuple[str, ...]:
+        """Those of them that have few different labels and are not released as they are."""
+        return tuple(name for name in read_columns(self.p) if name not in self.layout.needed)
+
+    @property
     def is_bare(self) -> bool:
         """Whether nothing in the result needs quotes in a text file."""
         texts = (self.layout.column, *self.p.report_labels.all)
@@ -110,7 +115,7 @@ class BatchRelease:
                     f"{self.schema(source).types} instead of {schema.types}."
                 )
             first = 0
-            for batch in source.batches(self.needed):
+            for batch in source.batches(self.needed, self.listed):
                 released = self._released(batch, source, schema, first)
                 write(released)
                 first += batch.num_rows
@@ -149,7 +154,7 @@ class BatchRelease:
         ids = columns[name]
         if is_text:
             ids = pa.compute.utf8_trim_whitespace(ids.cast(pa.string()))
-        return self.randomness.source(self.p.fingerprint, id_texts(ids, name, place), s, u)
+        return self.randomness.source(self.p.fingerprint, id_values(ids, name, place), s, u)
 
 
 def _by_name(batch: Any) -> dict[str, Any]:

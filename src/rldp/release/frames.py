@@ -16,7 +16,7 @@ from rldp.release.encode import (
     Place,
     arrow_values,
     complete_rows,
-    id_texts,
+    id_values,
     python_ids,
     python_texts,
     read_columns,
@@ -230,7 +230,7 @@ def _ids(series: nw.Series[Any], name: str, place: Place) -> Any:
     native = series.to_native()
     is_arrow = isinstance(native, pa.ChunkedArray)
     values = native if is_arrow else arrow_values(series.to_arrow, name)
-    return id_texts(values, name, place)
+    return id_values(values, name, place)
 
 
 def _with_levels(frame: Any, names: Iterable[str]) -> Any:

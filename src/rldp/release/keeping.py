@@ -113,7 +113,7 @@ class Layout:
             about += f"; {shown_list(revealing)} shows what the report shall hide"
         if isinstance(self.record_id, str) and self.record_id in self.keep:
             about += f"; {self.record_id!r} says whose report it is"
-        about += ": they can identify people, and what correlates with S tells of it."
+        about += ": they can identify people, and what correlates with S reveals part of it."
         warnings.warn(about, KeptColumnsWarning, stacklevel=stacklevel + 1)
 
 

@@ -79,9 +79,9 @@ class Releasing:
             data: a pandas or polars DataFrame, a pyarrow Table or RecordBatch, an iterable of
                 dicts or one dict, with the columns of the schema; or an integer array of shape
                 (n, 2) with codes (s, u). If the protocol does not read S, its columns may be
-                missing, and an array of shape (n,) has codes u. Also a pyarrow RecordBatchReader,
-                each batch of which is checked and drawn when it is read, and, with a key, a
-                polars LazyFrame.
+                missing, and an array of shape (n,) has codes u. Also a pyarrow RecordBatchReader
+                or whatever else has `__arrow_c_stream__`, each batch of which is checked and drawn
+                when it is read, and, with a key, a polars LazyFrame.
             keep: other columns to keep beside the report, with a `KeptColumnsWarning`: the
                 guarantee does not cover them. A level of a pandas index is kept as a column;
                 else a result has a new index.
@@ -102,7 +102,8 @@ class Releasing:
                 protocol was designed with missing="keep", which makes it a label.
 
         Returns:
-            The same kind of frame with the reports as labels, dicts for dicts; for codes an array
+            The same kind of frame with the reports as labels, a RecordBatchReader for a stream,
+            dicts for dicts; for codes an array
             of shape (n,) that indexes the last axis of `matrix`, or for unary protocols of shape
             (n, blocks) with the reported u-code for each s, -1 where s is not reported.
         """
@@ -123,6 +124,7 @@ class Releasing:
             released_records,
         )
         from rldp.release.keeping import Layout
+        from rldp.tables.frame_columns import with_reader
 
         layout = Layout.checked(
             self,
@@ -134,6 +136,7 @@ class Releasing:
             missing=missing,
         )
         layout.warn(self, stacklevel=2)
+        data = with_reader(data)
         if isinstance(data, Mapping):
             return released_records(self, [data], randomness, layout)[0]
         if is_reader(data):

@@ -27,8 +27,10 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp._types import Integers, Words
+from rldp._types import Words
 from rldp.errors import ParameterError, RldpError
+from rldp.release.cmac import Cmac
+from rldp.release.record_ids import RecordIds, record_ids
 
 Per = Literal["person", "record"]
 
@@ -38,6 +40,7 @@ _LEAST_DIFFERENT = 8  # 16 random bytes have fewer only once in 10^12 keys
 _PURPOSES = {"person": "rldp keyed release ", "record": "rldp keyed release per record "}
 _ZEROS = bytes(1 << 18)
 _AES_BLOCK = 16
+_KEYED = 8192  # ids at a time, so that their blocks stay in the cache
 
 
 class WordSource(Protocol):
@@ -128,68 +131,28 @@ class KeyedWords:
         self,
         key: bytes,
         fingerprint: str,
-        ids: NDArray[np.uint8],
-        ends: Any,
+        ids: RecordIds,
         cells: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Take the ids as bytes one after the other, where each of them ends, and the cells."""
+        """Take the ids, and the bytes of the cells."""
         purpose = _PURPOSES["person" if cells is None else "record"]
-        self._key = hmac.digest(checked_key(key), f"{purpose}{fingerprint}".encode(), "sha256")
-        self._bytes = ids
-        self._ends = np.asarray(ends, dtype=np.int64)
-        self._cells = np.zeros((len(self._ends), 0), dtype=np.uint8) if cells is None else cells
+        derived = hmac.digest(checked_key(key), f"{purpose}{fingerprint}".encode(), "sha256")
+        self._cmac = Cmac(derived)
+        self._ids, self._cells = ids, cells
 
     def words(self, first: int, n: int, each: int) -> Words:
         """The words of the records first, first + 1, ..., first + n - 1."""
-        ends = self._ends[first : first + n]
-        starts = np.concatenate([self._ends[first - 1 : first] if first else [0], ends[:-1]])
-        sizes = ends - starts
-        cells = self._cells[first : first + n]
         words = np.empty((n, each + each % 2), dtype=np.uint64)
-        for size in np.unique(sizes):
-            places = np.flatnonzero(sizes == size)
-            if places.size == n:
-                ids = self._bytes[starts[0] : ends[-1]].reshape(n, -1)
-            else:
-                ids = self._bytes[starts[places][:, None] + np.arange(size)]
+        for start in range(0, n, _KEYED):
+            part = slice(start, min(start + _KEYED, n))
+            texts = self._ids.texts(first + start, part.stop - start)
+            cells = None
+            if self._cells is not None:
+                cells = self._cells[first + start : first + part.stop]
             for q in range(words.shape[1] // 2):
-                number = np.frombuffer(struct.pack(">I", q), dtype=np.uint8)
-                numbers = np.tile(number, (len(ids), 1))
-                message = np.concatenate([numbers, cells[places], ids], axis=1)
-                tags = cmac(self._key, message).view("<u8")
-                words[places, 2 * q : 2 * q + 2] = tags
+                tags = self._cmac.tags(texts, struct.pack(">I", q), cells)
+                words[part, 2 * q : 2 * q + 2] = tags
         return words[:, :each]
-
-
-def cmac(key: bytes, messages: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """AES-256-CMAC (NIST SP 800-38B) of messages of one length, shape (n, bytes) → (n, 16)."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    encrypt = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update
-    n, size = messages.shape
-    n_blocks = max(1, -(-size // _AES_BLOCK))
-    is_whole = size == n_blocks * _AES_BLOCK
-    padded = np.zeros((n, n_blocks * _AES_BLOCK), dtype=np.uint8)
-    padded[:, :size] = messages
-    if not is_whole:
-        padded[:, size] = 0x80
-    subkey = _doubled(encrypt(bytes(_AES_BLOCK)))
-    padded[:, -_AES_BLOCK:] ^= np.frombuffer(
-        subkey if is_whole else _doubled(subkey), dtype=np.uint8
-    )
-    state = np.zeros((n, _AES_BLOCK), dtype=np.uint8)
-    for i in range(n_blocks):
-        state ^= padded[:, i * _AES_BLOCK : (i + 1) * _AES_BLOCK]
-        state = np.frombuffer(bytearray(encrypt(state.data)), dtype=np.uint8).reshape(n, -1)
-    return state
-
-
-def _doubled(block: bytes) -> bytes:
-    """Twice a block in the field of 2^128 elements, as CMAC's subkeys are made."""
-    number = int.from_bytes(block, "big") << 1
-    if number >> 128:
-        number ^= (1 << 128) | 0x87
-    return number.to_bytes(_AES_BLOCK, "big")
 
 
 def new_key() -> bytes:
@@ -261,10 +224,10 @@ class Randomness:
         return "secure" if self.rng is None else "simulation"
 
     def source(self, fingerprint: str, ids: Any = None, s: Any = None, u: Any = None) -> WordSource:
-        """Words for one release; `ids` is Arrow text, and a key needs them and the codes."""
+        """Words for one release; a key needs the ids, Arrow text or integers, and the codes."""
         if self.key is not None:
             cells = _cell_bytes(s, u) if self.per == "record" else None
-            return KeyedWords(self.key, fingerprint, *_id_bytes(ids), cells)
+            return KeyedWords(self.key, fingerprint, record_ids(ids), cells)
         return SecureWords() if self.rng is None else self.rng
 
     def note(self, name: str, epsilon: float, fingerprint: str) -> dict[str, Any]:
@@ -279,12 +242,3 @@ def _cell_bytes(s: Any, u: Any) -> NDArray[np.uint8]:
     """The codes of each record, 4 bytes each with the highest first."""
     codes = np.stack([s, u], axis=1).astype(">u4")
     return codes.view(np.uint8).reshape(len(codes), 8)
-
-
-def _id_bytes(texts: Any) -> tuple[NDArray[np.uint8], Integers]:
-    """The bytes of all ids one after the other, and where each ends."""
-    _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    if data is None or not len(texts):
-        return np.zeros(0, dtype=np.uint8), np.zeros(len(texts), dtype=np.int64)
-    return np.frombuffer(data, dtype=np.uint8)[bounds[0] : bounds[-1]], bounds[1:] - bounds[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +14,7 @@ from rldp._types import RecordProgress
 from rldp.errors import FileError, ParameterError
 from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
 from rldp.release.batches import BatchRelease, Records
-from rldp.release.encode import Missing, read_columns
+from rldp.release.encode import Missing
 from rldp.release.formulas import escaped
 from rldp.release.interface import Released
 from rldp.release.keeping import Layout
@@ -104,7 +104,7 @@ def release_file(
     end.check(shuffle=shuffle, keep_file_names=keep_file_names)
     words = SecureWords() if rng is None else rng  # for random orders
     with ExitStack() as stack:
-        sources = _sources(start, read_columns(p), stack, encoding)
+        sources = _sources(start, stack, encoding)
         first = next(sources)
         schema = job.schema(first)
         layout.warn(p, stacklevel=2)  # once the columns are known to exist
@@ -198,7 +198,7 @@ def _release_folder(job: BatchRelease, start: Path, end: Path, words: WordSource
     with whole_folder(end) as part:
         for path, name in zip(paths, names, strict=True):
             with ExitStack() as stack:
-                source = open_records(path, stack, dictionaries=read_columns(job.p))
+                source = open_records(path, stack)
                 schema = job.schema(source)
                 file = stack.enter_context((part / name).open("xb"))
                 with BatchWriter("parquet", file, schema, column=job.layout.column) as writer:
@@ -207,9 +207,7 @@ def _release_folder(job: BatchRelease, start: Path, end: Path, words: WordSource
     return job.result
 
 
-def _sources(
-    start: Path, names: Sequence[str], stack: ExitStack, encoding: str | None
-) -> Iterator[Source]:
+def _sources(start: Path, stack: ExitStack, encoding: str | None) -> Iterator[Source]:
     """The files to be read: one, the standard input, or all files of a folder."""
     for path in parquet_files(start) if start.is_dir() else [start]:
-        yield open_records(path, stack, dictionaries=names, encoding=encoding)
+        yield open_records(path, stack, encoding=encoding)

@@ -8,7 +8,18 @@ from typing import Any
 from rldp.errors import Remedy, RldpError
 
 # arguments of the package that a field of the page sets
-_FIELDS = ("cell", "epsilon", "method", "missing", "protocol", "sensitive", "useful")
+_FIELDS = (
+    "cell",
+    "epsilon",
+    "epsilon_all",
+    "epsilon_given_u",
+    "goal",
+    "method",
+    "missing",
+    "protocol",
+    "sensitive",
+    "useful",
+)
 # what the page calls the values that an error may advise
 _VALUES = {
     ("missing", "drop"): "“drop these records”",

@@ -22,6 +22,7 @@ from rldp.studio import code
 from rldp.studio.answers import FieldError, plain
 from rldp.studio.choices import Choice
 from rldp.studio.guard import Guard
+from rldp.studio.outlook import GOAL_TITLES
 from rldp.studio.report import report
 from rldp.studio.session import Session
 from rldp.studio.steps import data, protocol, risk, tradeoff, use, whole
@@ -97,6 +98,7 @@ def _session(session: Session, start: str) -> Endpoint:
     async def endpoint(_: Request) -> Response:
         limits = asdict(session.limits)
         told = {"version": __version__, "limits": limits, "start": start, "sets": described()}
+        told["goals"] = [{"name": name, "title": title} for name, title in GOAL_TITLES.items()]
         return JSONResponse(plain(told))
 
     return endpoint

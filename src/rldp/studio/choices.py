@@ -12,13 +12,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rldp.checks import LARGEST_EPSILON
-from rldp.designing.catalogue import NAMES
+from rldp.designing.catalogue import BEST, NAMES
+from rldp.designing.stack import AUTO, LEAST_FALLBACK
 from rldp.errors import RldpError
 from rldp.studio.answers import FieldError
 from rldp.uncertainty.parameters import Parameter
 from rldp.uncertainty.registry import DEFAULT, offered, set_class
+from rldp.utility.goal import CELLS, GOALS, U_GIVEN_S, U
 
 MISSING = ("error", "keep", "drop")
+LAYERS = ("epsilon_given_u", "epsilon_all")
+NONE = "none"
+WITH_GOAL = (BEST, "optimal")
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,10 @@ class Choice:
         parameters: those of the set F, by name, as protocol files write them.
         epsilon: privacy level in nats.
         protocol: name of the protocol.
-        identifiable: whether every cell shall be estimable.
+        identifiable: whether every cell shall be estimable, for protocols without a goal.
+        goal: what the best protocol is designed for.
+        epsilon_given_u: its level against someone who knows U; "auto" for ε, "none" for no promise.
+        epsilon_all: its level whatever is true; "auto" for max(6, 2ε), "none" for no promise.
     """
 
     data: str
@@ -46,6 +54,9 @@ class Choice:
     epsilon: float = 1.0
     protocol: str = "best"
     identifiable: bool = False
+    goal: str = CELLS
+    epsilon_given_u: float | str = AUTO
+    epsilon_all: float | str = AUTO
 
     @classmethod
     def from_request(cls, body: Mapping[str, Any]) -> Choice:
@@ -61,6 +72,9 @@ class Choice:
             epsilon=number(body, "epsilon", 0.0, LARGEST_EPSILON, 1.0),
             protocol=_one_of(body, "protocol", NAMES, "best"),
             identifiable=body.get("identifiable", False) is True,
+            goal=_goal(body),
+            epsilon_given_u=_level(body, "epsilon_given_u"),
+            epsilon_all=_level(body, "epsilon_all"),
         )
 
     @property
@@ -72,6 +86,42 @@ class Choice:
     def set_key(self) -> tuple[Any, ...]:
         """What F depends on."""
         return *self.table_key, self.kind, json.dumps(self.parameters, sort_keys=True)
+
+    @property
+    def setting_key(self) -> tuple[Any, ...]:
+        """What the figures of a trade-off depend on, beside ε."""
+        return *self.set_key, self.goal, self.epsilon_given_u, self.epsilon_all
+
+    @property
+    def layers(self) -> dict[str, Any]:
+        """The further guarantees of the best protocol, as `rldp.design` takes them."""
+        return {name: None if (level := getattr(self, name)) == NONE else level for name in LAYERS}
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether the protocol is designed for the goal, with the layers."""
+        return self.protocol in WITH_GOAL
+
+    @property
+    def wishes(self) -> dict[str, Any]:
+        """What the design is asked for beyond ε over F."""
+        if self.protocol == BEST:
+            return {"goal": self.goal, **self.layers}
+        if self.has_goal:  # asked for by name, it has no layers unless they are said
+            return {"goal": self.goal, **self.levels}
+        return {"identifiable": self.identifiable}
+
+    @property
+    def levels(self) -> dict[str, float | None]:
+        """The levels of both layers in nats, None where there is no promise."""
+        recommended = {
+            "epsilon_given_u": self.epsilon,
+            "epsilon_all": max(LEAST_FALLBACK, 2 * self.epsilon),
+        }
+        return {
+            name: recommended[name] if level == AUTO else level
+            for name, level in self.layers.items()
+        }
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -93,6 +143,20 @@ class Choice:
         """A name for the design: the same choice has the same name."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _goal(body: Mapping[str, Any]) -> str:
+    goal = _one_of(body, "goal", GOALS, CELLS)
+    if goal in (U, U_GIVEN_S) and not body.get("useful"):
+        raise FieldError("goal", "There is no U to estimate: choose a U column, or another goal.")
+    return goal
+
+
+def _level(body: Mapping[str, Any], field: str) -> float | str:
+    value = body.get(field, AUTO)
+    if value in (AUTO, NONE):
+        return str(value)
+    return number(body, field, 0.0, LARGEST_EPSILON, 1.0)
 
 
 def _parameter(body: Mapping[str, Any], parameter: Parameter) -> Any:

@@ -7,13 +7,16 @@ design begins from the protocol file; only the first steps begin from the data.
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from rldp.decimals import shortest
 from rldp.designing.catalogue import BEST
 from rldp.designing.closed_forms import FAMILIES
-from rldp.studio.choices import Choice
+from rldp.designing.stack import AUTO
+from rldp.studio.choices import NONE, Choice
 from rldp.studio.uploads import ADULT
 from rldp.uncertainty.registry import DEFAULT, set_class
+from rldp.utility.goal import CELLS
 
 _AGAIN = "# a search may find another protocol each time; the saved file is the one of the page"
 _S_ALONE = "# without --useful, all other columns are U: give it a file with the S columns alone"
@@ -46,7 +49,7 @@ def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
         "tradeoff": [
             table,
             chosen_set,
-            f"for record in rldp.compare(F, epsilons=[{shortest(choice.epsilon)}]):",
+            f"for record in rldp.compare(F, [{shortest(choice.epsilon)}]{_wished(choice)}):",
             "    print(record)",
         ],
         "protocol": [
@@ -61,7 +64,14 @@ def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
     }[step]
     command = {
         "data": [_command("compare", choice, file, _epsilon(choice))],
-        "tradeoff": [_command("compare", choice, file, f"{_epsilon(choice)} --plot tradeoff.png")],
+        "tradeoff": [
+            _command(
+                "compare",
+                choice,
+                file,
+                f"{_epsilon(choice)}{_wished_options(choice)} --plot tradeoff.png",
+            )
+        ],
         "protocol": [*again, _design_command(choice, file)],
         "risk": [f"rldp verify {_path(name)}", f"rldp audit {_path(name)}"],
         "use": _use_commands(choice, file),
@@ -136,13 +146,35 @@ def _set(choice: Choice) -> str:
 
 
 def _design(choice: Choice) -> str:
-    wish = ", identifiable=True" if choice.identifiable else ""
-    if choice.protocol == BEST:
-        wish = "" if choice.identifiable else ', goal="information"'
+    wish = _wished(choice) if choice.has_goal else ", identifiable=True" * choice.identifiable
     return (
         f"p = rldp.design(F, epsilon={shortest(choice.epsilon)}, protocol={choice.protocol!r}"
         f"{wish})"
     )
+
+
+def _wishes(choice: Choice) -> dict[str, Any]:
+    """Goal and layers, but for those that the best protocol has anyway."""
+    if choice.has_goal and choice.protocol != BEST:
+        return choice.wishes
+    found = {"goal": choice.goal} if choice.goal != CELLS else {}
+    return found | {name: level for name, level in choice.layers.items() if level != AUTO}
+
+
+def _wished(choice: Choice) -> str:
+    return "".join(f", {name}={_value(value)}" for name, value in _wishes(choice).items())
+
+
+def _value(value: Any) -> str:
+    return shortest(value) if isinstance(value, float) else repr(value)
+
+
+def _wished_options(choice: Choice) -> str:
+    words = {
+        name: NONE if value is None else value if isinstance(value, str) else shortest(value)
+        for name, value in _wishes(choice).items()
+    }
+    return "".join(f" --{name.replace('_', '-')} {word}" for name, word in words.items())
 
 
 def _epsilon(choice: Choice) -> str:
@@ -165,8 +197,8 @@ def _command(name: str, choice: Choice, file: str, rest: str) -> str:
 
 def _design_command(choice: Choice, file: str) -> str:
     rest = f"{_epsilon(choice)} --protocol {choice.protocol}"
-    if choice.protocol == BEST:
-        rest += "" if choice.identifiable else " --goal information"
+    if choice.has_goal:
+        rest += _wished_options(choice)
     else:
         rest += " --identifiable" if choice.identifiable else ""
     return _command("design", choice, file, f"{rest} -o {_path(protocol_name(choice))}")

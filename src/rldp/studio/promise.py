@@ -1,4 +1,4 @@
-"""What one report may tell of S, and to whom: the audited ε of a protocol in sentences."""
+"""What one report may reveal about S, and to whom: the audited ε of a protocol in sentences."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from rldp.auditing.audit import Audit
 from rldp.decimals import ratio_up, shortest
 from rldp.presentation.texts import set_in_words
 from rldp.protocol.release_protocol import ReleaseProtocol
+from rldp.uncertainty import AllDistributions, GivenU, UncertaintySet
 
-_MOST_ODDS = 1e6
+MOST = math.log(1e6)  # an ε above it protects nothing
 
 
 def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
@@ -32,16 +33,31 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
         )
     ]
     if U:
-        epsilon = audit.epsilon_given_u
-        found.append(_promise(f"Someone who knows the person's {U}", _limit(epsilon), epsilon))
+        text = _limit(audit.epsilon_given_u, _promised(p, GivenU, AllDistributions))
+        found.append(_promise(f"Someone who knows the person's {U}", text, audit.epsilon_given_u))
     everyone = "Whatever is true of the population, and whatever else someone knows"
-    found.append(_promise(everyone, _limit(audit.epsilon_all), audit.epsilon_all))
+    text = _limit(audit.epsilon_all, _promised(p, AllDistributions))
+    found.append(_promise(everyone, text, audit.epsilon_all))
     return found
 
 
-def _limit(epsilon: float) -> str:
-    if epsilon <= math.log(_MOST_ODDS):
-        return f"One report changes the odds by at most a factor {ratio_up(math.exp(epsilon))}."
+def _promised(p: ReleaseProtocol, *sets: type[UncertaintySet]) -> float | None:
+    """The smallest level that is proved over one of these sets, None if none is."""
+    levels = [g.epsilon for g in p.guarantees if isinstance(g.uncertainty, sets)]
+    return min(levels, default=None)
+
+
+def _limit(epsilon: float, promised: float | None) -> str:
+    if promised is not None:
+        return (
+            f"One report changes their odds by at most a factor e^{shortest(promised)} ≤ "
+            f"{ratio_up(math.exp(promised))}. This is proved, whatever distribution is true."
+        )
+    if epsilon <= MOST:
+        return (
+            f"One report changes the odds by at most a factor {ratio_up(math.exp(epsilon))}. "
+            f"The design did not promise it; this is what an audit of its table finds."
+        )
     if math.isinf(epsilon):
         return "One report can change the odds without limit, and so show the value."
     return "One report can change the odds by a factor of over a million: no protection."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
@@ -9,12 +10,14 @@ from typing import Any
 
 from rldp import __version__
 from rldp.decimals import rounded_up, shortest
+from rldp.designing.catalogue import CEILING
 from rldp.presentation.texts import TITLES, columns_title
 from rldp.protocol.loading import verify
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
+from rldp.studio.outlook import GOAL_TITLES, outlook
 from rldp.studio.session import Session, Setting
 from rldp.studio.steps import protocol, risk
 from rldp.studio.steps.tradeoff import SEARCHED, figures, figures_at
@@ -51,6 +54,7 @@ def report(session: Session, choice: Choice) -> str:
         f"<p>Made by rldp {__version__} on {now} from {escape(file)}. "
         "It shows frequencies of that sample: share it only where the sample may be known.</p>",
         *_promises(p, found),
+        *_estimates(p, choice),
         *_tradeoff(session.setting(choice), choice.epsilon),
         *_risk(found),
         *_channel(protocol.channel(p)),
@@ -80,6 +84,30 @@ def _promises(p: ReleaseProtocol, found: dict[str, Any]) -> Iterable[str]:
     )
 
 
+def _estimates(p: ReleaseProtocol, choice: Choice) -> Iterable[str]:
+    """What the protocol is for, and what estimates will look like."""
+    found = outlook(p.channel, p.table, choice.goal)
+    yield "<h2>Estimates</h2>"
+    if choice.has_goal:
+        yield f"<p>Designed for {escape(GOAL_TITLES[choice.goal])}.</p>"
+    if found is None:
+        return
+    cells = f"{found.identified} of {p.table.counts.size} cells can be estimated"
+    needed = "" if found.needed is None else f"; {found.needed:,} reports make them ± 1 point wide"
+    yield (
+        f"<p>{cells}. From {p.table.n:,} reports, if the table is the truth: a mean error of "
+        f"{_points(found.error)}, and 95 % intervals of {_points(found.margin_s)} or less for the "
+        f"shares of S{needed}.</p>"
+    )
+
+
+def _points(error: float | str | None) -> str:
+    """An error in percentage points."""
+    if error is None or error != error:
+        return "–"
+    return "no estimate" if error in (math.inf, "inf") else f"± {100 * float(error):.2f} points"
+
+
 def _tradeoff(setting: Setting, epsilon: float) -> Iterable[str]:
     points = figures(setting, epsilon)
     yield "<h2>Trade-off</h2>"
@@ -89,13 +117,19 @@ def _tradeoff(setting: Setting, epsilon: float) -> Iterable[str]:
     rows = (
         (
             r["protocol"],
+            "" if r["protocol"] == CEILING else _points(r["error"]),
+            "" if r["protocol"] == CEILING else _points(r["margin_s"]),
             f"{'≥ ' * r['is_early']}{r['bits']:.4f}",
             f"{'≥ ' * r['is_early']}{100 * r['share']:.1f} %",
             TITLES.get(r["protocol"], ""),
         )
         for r in figures_at(setting, epsilon)
     )
-    yield _rows(["protocol", f"bits at ε = {shortest(epsilon)}", "% of H(X)", "what it is"], rows)
+    yield (
+        f"<p>At ε = {shortest(epsilon)}, the best for {escape(GOAL_TITLES[setting.goal])} first; "
+        f"errors from {setting.F.table.n:,} reports.</p>"
+    )
+    yield _rows(["protocol", "mean error", "P(s), 95 %", "bits", "% of H(X)", "what it is"], rows)
 
 
 def _risk(found: dict[str, Any]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rldp.designing.closed_forms import FAMILIES
+from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.compare import Record, compare
 from rldp.errors import DataError, ParameterError
 from rldp.protocol.release_protocol import ReleaseProtocol
@@ -17,10 +17,12 @@ from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job, Jobs
 from rldp.studio.kept import Kept
 from rldp.studio.limits import Limits
+from rldp.studio.outlook import Outlook, outlook
 from rldp.studio.tasks import Design, Point
 from rldp.studio.uploads import ADULT, Loaded, bundled, loaded
 from rldp.tables.table import Table
 from rldp.uncertainty import UncertaintySet, set_around
+from rldp.utility.goal import CELLS
 
 CLOSED_FORMS = tuple(FAMILIES)
 # of the curves: close together where they bend
@@ -33,19 +35,23 @@ _MOST_POINTS = 96  # of searches over one set F
 _MOST_MOVES = 64  # of ε over one set F
 _BEYOND = 8  # points of a curve beyond the grid
 
+Outlooks = dict[str, Outlook | None]
+
 
 @dataclass
 class Setting:
     """A set F and what is known of the protocols over it."""
 
     F: UncertaintySet
+    goal: str = CELLS
     searched: Kept[tuple[str, float], Point] = field(default_factory=lambda: Kept(_MOST_POINTS))
     moves: Kept[float, list[Record]] = field(default_factory=lambda: Kept(_MOST_MOVES))
+    foreseen: Kept[float, Outlooks] = field(default_factory=lambda: Kept(_MOST_MOVES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
     def _curves(self) -> list[Record]:
-        return compare(self.F, GRID, protocols=CLOSED_FORMS)
+        return compare(self.F, GRID, protocols=CLOSED_FORMS, goal=self.goal)
 
     def curves(self, epsilon: float) -> list[Record]:
         """The closed forms over the grid, and on to a larger ε if one is asked for."""
@@ -62,8 +68,23 @@ class Setting:
         if known is None:
             step = (epsilon - GRID[-1]) / _BEYOND
             beyond = [GRID[-1] + i * step for i in range(1, _BEYOND)] if step > 0 else []
-            known = compare(self.F, [*beyond, epsilon], protocols=CLOSED_FORMS)
+            wanted = [*beyond, epsilon]
+            known = compare(self.F, wanted, protocols=CLOSED_FORMS, goal=self.goal)
             self.moves.put(epsilon, known)
+        return known
+
+    def outlooks(self, epsilon: float) -> Outlooks:
+        """What estimates will look like through the closed forms at one ε."""
+        known = self.foreseen.find(epsilon)
+        if known is None:
+            table = self.F.table
+            known = {
+                name: outlook(
+                    closed_form(name, self.F, epsilon, "sharp", {}).channel, table, self.goal
+                )
+                for name in CLOSED_FORMS
+            }
+            self.foreseen.put(epsilon, known)
         return known
 
 
@@ -126,16 +147,16 @@ class Session:
     def setting(self, choice: Choice) -> Setting:
         """The set F that was chosen, with what is known over it."""
         table = self.table(choice)
-        setting = self.settings.find(choice.set_key)
+        setting = self.settings.find(choice.setting_key)
         if setting is None:
             try:
-                setting = Setting(set_around(table, choice.kind, choice.arguments))
+                setting = Setting(set_around(table, choice.kind, choice.arguments), choice.goal)
             except DataError as error:
                 raise FieldError.beside("sensitive", error) from None
             except ParameterError as error:  # what fits each parameter, but not this table
                 field = error.argument if error.argument in choice.arguments else None
                 raise FieldError.beside(field or "kind", error) from None
-            self.settings.put(choice.set_key, setting)
+            self.settings.put(choice.setting_key, setting)
         return setting
 
     def design(self, choice: Choice) -> ReleaseProtocol:

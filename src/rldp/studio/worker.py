@@ -1,6 +1,6 @@
 """The process that one search runs in: `python -m rldp.studio.worker`.
 
-It loads what designs, waits for one task on its standard input, tells of it on its standard
+It loads what designs, waits for one task on its standard input, reports on it on its standard
 output, and ends. A byte on the input interrupts the task as Ctrl-C would; the end of the input
 means that the server is gone.
 """

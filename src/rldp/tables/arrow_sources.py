@@ -18,27 +18,37 @@ _ROWS = 131_072  # records decoded at a time
 class ParquetSource(Source):
     """Batches of a Parquet file in its own types; some text columns as dictionaries, if asked."""
 
-    def __init__(self, path: Path, stack: ExitStack, dictionaries: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, stack: ExitStack) -> None:
         """Open the file for as long as the stack lasts."""
-        self._path = path
-        try:
-            # a buffer filled in advance would stay in memory until the end of the file
-            self._file = stack.enter_context(
-                pa.parquet.ParquetFile(path, read_dictionary=list(dictionaries), pre_buffer=False)
-            )
-        except DAMAGE as error:
-            raise damaged(path, "Parquet", error) from None
+        self._path, self._stack = path, stack
+        self._file = self._opened()
         self.names: list[str] = list(self._file.schema_arrow.names)
         self._done = 0
+
+    def _opened(self, dictionaries: Sequence[str] = (), metadata: Any = None) -> Any:
+        try:
+            # a buffer filled in advance would stay in memory until the end of the file
+            return self._stack.enter_context(
+                pa.parquet.ParquetFile(
+                    self._path,
+                    metadata=metadata,
+                    read_dictionary=list(dictionaries),
+                    pre_buffer=False,
+                )
+            )
+        except DAMAGE as error:
+            raise damaged(self._path, "Parquet", error) from None
 
     @property
     def schema(self) -> Any:
         """The Arrow schema, with what the file says of itself."""
         return self._file.schema_arrow
 
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Record batches of these columns."""
-        batches = self._file.iter_batches(batch_size=_ROWS, columns=list(names))
+    def batches(self, names: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+        """Record batches of these columns; the dictionaries of the file are kept, if asked."""
+        texts = [name for name in dictionaries if _is_text(self.schema.field(name).type)]
+        file = self._opened(texts, self._file.metadata) if texts else self._file
+        batches = file.iter_batches(batch_size=_ROWS, columns=list(names))
         while True:
             try:
                 batch = next(batches, None)
@@ -56,6 +66,18 @@ class ParquetSource(Source):
     def share(self) -> float:
         """The share of the records."""
         return self._done / max(1, int(self._file.metadata.num_rows))
+
+
+def _is_text(kind: Any) -> bool:
+    return any(
+        is_kind(kind)
+        for is_kind in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+        )
+    )
 
 
 class ArrowSource(Source):
@@ -86,7 +108,11 @@ class ArrowSource(Source):
         """The Arrow schema, with what the file says of itself."""
         return self._reader.schema
 
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def batches(
+        self,
+        names: Sequence[str],
+        dictionaries: Sequence[str] = (),  # noqa: ARG002  # types are those of the file
+    ) -> Iterator[Any]:
         """Record batches of these columns."""
         for whole in self._whole_batches():
             batch = whole.select(list(names))

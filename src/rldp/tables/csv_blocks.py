@@ -18,24 +18,27 @@ class LongRecordError(Exception):
     """A record has more bytes than a block may have; probably a quote is never closed."""
 
 
-def record_blocks(stream: Bytes, delimiter: str, size: int) -> Iterator[bytes]:
-    r"""The rest of a stream, in blocks that end with a record.
+def record_blocks(
+    stream: Bytes, delimiter: str, size: int, longest: int | None = None
+) -> Iterator[bytes]:
+    r"""The rest of a stream, in blocks of about `size` bytes that end with a record.
 
-    A record of more than `size` bytes may raise `LongRecordError`.
+    A record of more than `longest` bytes, by default `size`, may raise `LongRecordError`.
 
     >>> from io import BytesIO
     >>> list(record_blocks(BytesIO(b'a,"1\n2"\nb,3\nc,4'), ",", 10))
     [b'a,"1\n2"\n', b'b,3\n', b'c,4']
     """
     pattern = _whole_records(delimiter)
+    longest = size if longest is None else longest
     rest = b""
     while block := stream.read(size):
-        rest += block
+        rest = rest + block if rest else block
         end = _end(rest, pattern)
         if end:
             yield rest[:end]
             rest = rest[end:]
-        elif len(rest) > size:
+        elif len(rest) > longest:
             raise LongRecordError
     if rest:
         yield rest

@@ -6,7 +6,7 @@ import csv
 import gzip
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -17,13 +17,15 @@ import pyarrow.csv
 
 from rldp.errors import FileError, ReadingWarning, Remedy
 from rldp.tables.csv_blocks import LongRecordError, record_blocks
-from rldp.tables.encodings import Utf8Stream, checked_encoding
+from rldp.tables.encodings import Utf8Check, Utf8Stream, checked_encoding
 from rldp.tables.file_formats import file_format, is_compressed
 from rldp.tables.sources import DAMAGE, Source, damaged
 
-_BLOCK = 4 << 20  # bytes of CSV parsed at a time; no record may be longer
+_BLOCK = 1 << 19  # bytes of CSV parsed at a time, so that they stay in the cache
+_LONGEST = 8  # blocks that one record may have at most
 _LONGEST_LINE = 1 << 20  # bytes of a header line at most; more means no text file
 _DELIMITERS = ",;\t|"
+_LISTED = pa.dictionary(pa.int32(), pa.binary())
 MISSING_TEXTS = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "#N/A"})
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
@@ -41,17 +43,17 @@ class CsvSource(Source):
         self, path: Path, stack: ExitStack, stream: Any = None, encoding: str | None = None
     ) -> None:
         """Open the file until the stack closes it, or read a stream that messages call `path`."""
-        self._path = path
+        self._path, self._stack = path, stack
         self._file = stream or stack.enter_context(path.open("rb"))
+        self._is_seekable = stream is None and not is_compressed(path)
         plain = self._file
         if stream is None and is_compressed(path):
             plain = stack.enter_context(gzip.GzipFile(fileobj=self._file))
         self._size = 0 if stream is not None else path.stat().st_size
-        delimiters = "\t" if stream is None and file_format(path) == "tsv" else _DELIMITERS
-        encoding = checked_encoding(encoding)
+        self._delimiters = "\t" if stream is None and file_format(path) == "tsv" else _DELIMITERS
+        self._encoding = checked_encoding(encoding)
         try:
-            self._stream = Utf8Stream(plain, str(path), encoding)
-            self.names, self._delimiter = self._header(delimiters)
+            self._begin(plain)
         except csv.Error as error:
             raise FileError(f"{path}: expected a header line, could not parse: {error}.") from None
         except DAMAGE as error:
@@ -61,6 +63,11 @@ class CsvSource(Source):
         self.has_decimal_commas = self._delimiter != ","  # else commas separate values
         self._done = 0  # records
         self._notes: dict[str, bool] = {}  # note → whether it was given
+
+    def _begin(self, plain: Any) -> None:
+        """Read the header."""
+        self._stream = Utf8Stream(plain, str(self._path), self._encoding)
+        self.names, self._delimiter = self._header(self._delimiters)
 
     def tell(self, note: str) -> None:
         """Have `warn` say how something was converted."""
@@ -99,26 +106,82 @@ class CsvSource(Source):
         """Every column is text, and a text file has no metadata."""
         return pa.schema([pa.field(name, pa.string()) for name in self.names])
 
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
         """Record batches of these columns, in bytes."""
-        wanted = [str(self.names.index(name)) for name in names]
+        kinds = {
+            str(self.names.index(name)): _LISTED if name in dictionaries else pa.binary()
+            for name in names
+        }
         try:
-            for block in record_blocks(self._stream, self._delimiter, _BLOCK):
-                self.warn()  # before the records are used
-                for batch in self._parsed(block, wanted):
-                    yield batch.rename_columns(list(names))
-                    self._done += batch.num_rows
+            for batch in self._batches(kinds):
+                yield batch.rename_columns(list(names))
         except pa.ArrowCancelled:  # Arrow caught Ctrl-C
             raise KeyboardInterrupt from None
         except LongRecordError:
             raise FileError(
-                f"{self._path}: expected records of at most {_BLOCK} bytes, one after record "
-                f"{self._done} is longer; probably a quote is never closed."
+                f"{self._path}: expected records of at most {_LONGEST * _BLOCK} bytes, one after "
+                f"record {self._done} is longer; probably a quote is never closed."
             ) from None
         except DAMAGE as error:
             if isinstance(error, FileError):  # about the encoding
                 raise
             raise self._failure(error) from None
+
+    def _batches(self, kinds: dict[str, Any]) -> Iterator[Any]:
+        """Batches by Arrow alone while the file is plain, and else in blocks that are cut here."""
+        start = self._stream.place if self._is_seekable else None
+        if start is not None:
+            if (yield from self._streamed(kinds, start)):
+                return
+            self._file.seek(0)
+            self._begin(self._file)
+        given, self._done = self._done, 0
+        for block in record_blocks(self._stream, self._delimiter, _BLOCK, _LONGEST * _BLOCK):
+            self.warn()  # before the records are used
+            for batch in self._parsed(block, kinds):
+                if self._done + batch.num_rows > given:
+                    yield batch.slice(max(0, given - self._done))
+                self._done += batch.num_rows
+
+    def _streamed(self, kinds: dict[str, Any], start: int) -> Generator[Any, None, bool]:
+        """Batches that Arrow reads from the file itself; returns whether that is all of it.
+
+        Whatever is unusual ends it: then all is read again in blocks, with the right errors.
+        The bytes of a batch are known to be UTF-8 before it is used.
+        """
+        try:
+            file = self._stack.enter_context(pa.OSFile(str(self._path)))
+            file.seek(start)
+            check = Utf8Check(self._file, start, self._size)
+            for batch in pa.csv.open_csv(file, *self._options(kinds, _BLOCK, has_quotes=True)):
+                if not check.holds_to(file.tell()):
+                    return False
+                yield batch
+                self._done += batch.num_rows
+        except pa.ArrowCancelled:
+            raise
+        except DAMAGE:
+            return False
+        return True
+
+    def _options(self, kinds: dict[str, Any], size: int, *, has_quotes: bool) -> tuple[Any, ...]:
+        """How Arrow reads blocks of this size: every value as bytes."""
+        return (
+            # One thread is as fast here, and only then do errors have row numbers.
+            pa.csv.ReadOptions(
+                block_size=size,
+                column_names=[str(place) for place in range(len(self.names))],
+                use_threads=False,
+            ),
+            pa.csv.ParseOptions(
+                delimiter=self._delimiter,
+                quote_char='"' if has_quotes else False,
+                newlines_in_values=has_quotes,
+            ),
+            pa.csv.ConvertOptions(
+                include_columns=list(kinds), column_types=kinds, strings_can_be_null=False
+            ),
+        )
 
     def warn(self) -> None:
         """Warn once of each conversion."""
@@ -128,32 +191,19 @@ class CsvSource(Source):
             self._notes[note] = True
             warnings.warn(f"{note}.", ReadingWarning, stacklevel=3)
 
-    def _parsed(self, block: bytes, wanted: list[str]) -> list[Any]:
+    def _parsed(self, block: bytes, kinds: dict[str, Any]) -> list[Any]:
         """The records of a block.
 
         Arrow reads in threads of its own. If these called Python, they could wait forever for the
         interpreter's lock while the program ends on a bad record. So they get a copy in Arrow's
         own memory.
         """
-        if not block.strip(b"\r\n"):  # Arrow refuses a block without a record
+        if not block.lstrip(b"\r\n"):  # Arrow refuses a block without a record
             return []
         content = pa.allocate_buffer(len(block))
         memoryview(content).cast("B")[:] = block
-        table = pa.csv.read_csv(
-            pa.BufferReader(content),
-            # One thread is as fast here, and only then do errors have row numbers.
-            pa.csv.ReadOptions(
-                block_size=len(block) + 1,
-                column_names=[str(place) for place in range(len(self.names))],
-                use_threads=False,
-            ),
-            pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-            pa.csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pa.binary()),
-                strings_can_be_null=False,
-            ),
-        )
+        options = self._options(kinds, len(block) + 1, has_quotes=b'"' in block)
+        table = pa.csv.read_csv(pa.BufferReader(content), *options)
         return list(table.to_batches())
 
     def place(self, row: int) -> str:

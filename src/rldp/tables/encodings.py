@@ -7,6 +7,8 @@ import re
 from io import RawIOBase
 from typing import Any
 
+import numpy as np
+
 from rldp.errors import FileError, ParameterError, Remedy
 
 _MARKS = {  # byte order marks; the longer ones first
@@ -23,6 +25,8 @@ _MULTIBYTE = re.compile(  # a character of several bytes in UTF-8
 )
 _SEAM = 3  # bytes of such a character that may be in the previous block
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?")  # a number that may have one
+_PIECE = 1 << 18  # bytes of a file that are checked at a time
+_LINE_END = ord("\n")
 _AROUND = 12  # bytes shown before and after one at fault
 
 
@@ -33,6 +37,39 @@ def decimal_point(text: str) -> str:
     ('1.50', 'a, b', '1,000,000')
     """
     return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
+
+
+class Utf8Check:
+    """Whether a file is UTF-8, piece by piece."""
+
+    def __init__(self, file: Any, start: int, size: int) -> None:
+        """Begin at a place of a file of `size` bytes."""
+        file.seek(start)
+        self._file, self._place, self._size = file, start, size
+        self._piece = bytearray(_PIECE)
+        self._kept = b""  # the beginning of a character
+
+    def holds_to(self, end: int) -> bool:
+        """Whether all bytes up to a place are UTF-8; it never goes back."""
+        while self._place < end:
+            n = self._file.readinto(self._piece)
+            self._place += n
+            if n == len(self._piece) and not self._kept and self._piece.isascii():
+                continue
+            data = self._kept + self._piece[:n]
+            try:
+                _, length = codecs.utf_8_decode(data, "strict", not n or self._place >= self._size)
+            except UnicodeDecodeError:
+                return False
+            if not n:  # the file has become shorter
+                return False
+            self._kept = bytes(data[length:])
+        return True
+
+
+def _line_ends(text: bytes) -> int:
+    """How many lines end in a text; faster than `count` where lines are short."""
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == _LINE_END))
 
 
 def checked_encoding(name: object) -> str | None:
@@ -91,6 +128,13 @@ class Utf8Stream(RawIOBase):
         is_utf8 = encoding == "utf-8"
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding)()
 
+    @property
+    def place(self) -> int | None:
+        """The place in the file up to which bytes were given, None if they were converted."""
+        if self._decoder is not None:
+            return None
+        return int(self._stream.tell()) - len(self._kept) - len(self._ready)
+
     def readable(self) -> bool:
         """Always."""
         return True
@@ -112,6 +156,9 @@ class Utf8Stream(RawIOBase):
         return self._given(end if most < 0 else min(end, most))
 
     def _given(self, size: int) -> bytes:
+        if size >= len(self._ready):  # no copy
+            given, self._ready = self._ready, b""
+            return given
         given, self._ready = self._ready[:size], self._ready[size:]
         return given
 
@@ -124,8 +171,8 @@ class Utf8Stream(RawIOBase):
             converted = block
         else:
             converted = self._checked(self._kept + block)
-        self._lines += converted.count(b"\n")
-        self._ready += converted
+        self._lines += _line_ends(converted)
+        self._ready = self._ready + converted if self._ready else converted
 
     def _checked(self, data: bytes) -> bytes:
         """The block without an incomplete character at its end; switches to cp1252 if not UTF-8."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,6 +18,43 @@ from rldp.tables.schema import label_text, shown_list
 Names = str | Sequence[str]
 
 
+def with_reader(data: Any) -> Any:
+    """A reader instead of an Arrow stream of another library or a Scanner; other data as it is."""
+    if _is_of_dataset(data) and hasattr(data, "to_reader"):
+        return data.to_reader()
+    if not hasattr(data, "__arrow_c_stream__") or _is_arrow(data):
+        return data
+    try:
+        is_frame = nw.from_native(data, pass_through=True) is not data
+        return data if is_frame else pa.RecordBatchReader.from_stream(data)
+    except (DuplicateError, pa.ArrowException):  # a column, for example; others say what is wrong
+        return data
+
+
+def arrow_batches(frame: Any, names: Sequence[str]) -> Iterable[Any] | None:
+    """Record batches of Arrow data with at least these columns; None for other frames."""
+    batches: Iterable[Any] | None = None
+    if isinstance(frame, pa.RecordBatch):
+        batches = [frame]
+    elif isinstance(frame, pa.Table):
+        batches = frame.select(list(names)).to_batches()
+    elif isinstance(frame, pa.RecordBatchReader):
+        batches = frame
+    elif _is_of_dataset(frame):
+        options = {"batch_readahead": 2, "fragment_readahead": 1}  # memory stays constant
+        batches = frame.scanner(columns=list(names), **options).to_batches()
+    return batches
+
+
+def _is_arrow(data: Any) -> bool:
+    return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
+
+
+def _is_of_dataset(data: Any) -> bool:
+    """Whether data is a Dataset or Scanner of pyarrow.dataset, which takes long to import."""
+    return type(data).__module__ == "pyarrow._dataset"
+
+
 def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     """A frame of any library, wrapped by narwhals."""
     if isinstance(frame, pa.RecordBatch):
@@ -28,7 +65,7 @@ def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
         data: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
         raise DataError(
-            f"Expected a pandas, polars, pyarrow, DuckDB or Spark frame, "
+            f"Expected a pandas, polars, pyarrow, DuckDB or Spark frame, or an Arrow stream, "
             f"got {type(frame).__name__}."
         ) from None
     return data
@@ -48,7 +85,10 @@ def series_labels(series: nw.Series[Any], label: Callable[[Any], str | None]) ->
 def column_names(frame: Any) -> list[str]:
     """Names of a frame's columns, all text and all different."""
     try:
-        names = list(narwhal(frame).collect_schema().names())
+        if isinstance(frame, pa.RecordBatchReader) or _is_of_dataset(frame):
+            names = list(frame.schema.names)
+        else:
+            names = list(narwhal(frame).collect_schema().names())
     except DuplicateError:  # its message has several lines
         names = list(getattr(frame, "column_names", frame.columns))
     for name in names:

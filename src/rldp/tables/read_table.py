@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from rldp._types import StepProgress
 from rldp.errors import FileError
 from rldp.tables.csv_source import MISSING_TEXTS
-from rldp.tables.frame_columns import Names, chosen_columns
+from rldp.tables.frame_columns import Names, chosen_columns, frame_label, unknown_column
 from rldp.tables.limits import MOST_CELLS
-from rldp.tables.record_files import file_size, open_records
+from rldp.tables.record_files import (
+    file_size,
+    is_remote,
+    open_records,
+    parquet_files,
+    remote_records,
+)
+from rldp.tables.sources import Source
 from rldp.tables.table import Table
 from rldp.tables.tally import Levels, Missing, Tally, tally_frame
 
@@ -40,6 +49,8 @@ def read_table(
         path: a .csv or .tsv file with a header, also with .gz, a .parquet or an .arrow file; the
             delimiter of a .csv file is recognised from its header: comma, semicolon, tab or bar.
             If it is not a comma, columns of numbers may have decimal commas: 1,5 is 1.5.
+            A folder of Parquet files is one table; so is the address of Parquet or Arrow files in
+            an object store, such as s3://bucket/folder, which pyarrow.dataset reads.
             Or a frame, which is counted as by ``Table.from_frame``: a polars LazyFrame, a DuckDB
             relation and a Spark DataFrame count in their own engine.
         sensitive: name or names of the sensitive columns.
@@ -63,23 +74,42 @@ def read_table(
     }
     if not isinstance(path, str | os.PathLike):
         return _table(tally_frame(path, sensitive, useful, **options))
+    if is_remote(path):
+        return _table(tally_frame(remote_records(path), sensitive, useful, **options))
     path = Path(path)
-    size = file_size(path)
-    with ExitStack() as stack:
-        source = open_records(path, stack, encoding=encoding)
-        s_names, u_names = chosen_columns(source.names, sensitive, useful)
-        _check_unique(path, source.names, s_names + u_names)
-        tally = Tally(s_names, u_names, **options)
-        for batch in source.batches(s_names + u_names):
-            tally.add(batch, _csv_label) if source.is_text else tally.add(batch)
-            if progress is not None:
-                progress(int(size * (source.share() or 0)), size)
-        for name in tally.point_decimals() if source.has_decimal_commas else ():
-            source.tell(f"decimal commas of column {name!r} were read as points")
-        source.warn()
-    if tally.records == 0:
+    paths = parquet_files(path) if path.is_dir() else [path]
+    sizes = [file_size(each) for each in paths]
+    tally: Tally | None = None
+    for place, each in enumerate(paths):
+        with ExitStack() as stack:
+            source = open_records(each, stack, encoding=encoding)
+            s_names, u_names = chosen_columns(source.names, sensitive, useful)
+            _check_unique(each, source.names, s_names + u_names)
+            tally = tally or Tally(s_names, u_names, **options)
+            for _ in _counted(source, tally, tally.names):
+                if progress is not None:
+                    done = sum(sizes[:place]) + int(sizes[place] * (source.share() or 0))
+                    progress(done, sum(sizes))
+    if tally is None or tally.records == 0:
         raise FileError(f"{path}: expected records, the file has a header only.")
     return _table(tally)
+
+
+def _counted(source: Source, tally: Tally, names: Sequence[str]) -> Iterator[None]:
+    """Count a source batch by batch."""
+    for name in names:
+        if name not in source.names:
+            raise unknown_column(name, source.names).within(source.place(0))
+    label = _csv_label if source.is_text else frame_label
+    kinds = {name: source.schema.field(name).type for name in names}
+    declared = {name for name in names if pa.types.is_dictionary(kinds[name])}
+    for batch in source.batches(names, dictionaries=names):
+        tally.add_batch(batch, label, declared)
+        yield
+    tally.settle()
+    for name in tally.point_decimals() if source.has_decimal_commas else ():
+        source.tell(f"decimal commas of column {name!r} were read as points")
+    source.warn()
 
 
 def _check_unique(path: Path, available: Sequence[str], names: Sequence[str]) -> None:

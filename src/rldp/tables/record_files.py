@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeGuard
 
 from rldp.errors import FileError
 from rldp.tables.arrow_sources import ArrowSource, ParquetSource
 from rldp.tables.csv_source import CsvSource
 from rldp.tables.file_formats import file_format
-from rldp.tables.sources import Source
+from rldp.tables.sources import DAMAGE, Source
 from rldp.tables.standard_input import standard_input
 
 STANDARD = "-"  # the standard input or output
 
 
-def open_records(
-    path: Path,
-    stack: ExitStack,
-    *,
-    dictionaries: Sequence[str] = (),
-    encoding: str | None = None,
-) -> Source:
+def open_records(path: Path, stack: ExitStack, *, encoding: str | None = None) -> Source:
     """The records of a file, open for as long as the stack lasts.
 
     Args:
         path: the file, or "-" for CSV from the standard input.
         stack: closes the file.
-        dictionaries: text columns with few different values, which Parquet reads as dictionaries.
         encoding: of a text file as in `rldp.read_table`; None recognises it.
     """
     if str(path) == STANDARD:
@@ -39,11 +32,31 @@ def open_records(
     file_size(path)
     match form:
         case "parquet":
-            return ParquetSource(path, stack, dictionaries)
+            return ParquetSource(path, stack)
         case "arrow":
             return ArrowSource(path, stack)
         case _:
             return CsvSource(path, stack, encoding=encoding)
+
+
+def is_remote(path: object) -> TypeGuard[str]:
+    """Whether a path is the address of an object store, such as s3://bucket/folder."""
+    return isinstance(path, str) and "://" in path
+
+
+def remote_records(address: str) -> Any:
+    """The Parquet or Arrow files at an address, as a Dataset; text is refused."""
+    from pyarrow import dataset  # it imports pandas where that is installed
+
+    place = PurePosixPath(address)
+    form = file_format(Path(place.name), ("parquet", "arrow")) if place.suffix else "parquet"
+    try:
+        return dataset.dataset(address, format=form, partitioning="hive")
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise FileError(
+            f"{address}: expected {form.title()} files, got an error: {reason}."
+        ) from None
 
 
 def parquet_files(folder: Path) -> list[Path]:

@@ -28,8 +28,13 @@ class Source(ABC):
         """The Arrow schema, with the metadata of the file."""
 
     @abstractmethod
-    def batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Record batches of these columns."""
+    def batches(self, names: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+        """Record batches of these columns.
+
+        Args:
+            names: the columns.
+            dictionaries: those of few different texts, which may come as dictionaries.
+        """
 
     @abstractmethod
     def place(self, row: int) -> str:

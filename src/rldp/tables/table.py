@@ -88,9 +88,10 @@ class Table:
         """Count the records of a frame; several columns make a product alphabet.
 
         Args:
-            frame: pandas or polars DataFrame, pyarrow Table or RecordBatch; or a polars LazyFrame,
-                DuckDB relation or Spark DataFrame, which counts in its own engine and gives
-                nothing but the counts.
+            frame: pandas or polars DataFrame, pyarrow Table, RecordBatch, RecordBatchReader or
+                Dataset, and whatever else has `__arrow_c_stream__`; or a polars LazyFrame, DuckDB
+                relation or Spark DataFrame, which counts in its own engine and gives nothing but
+                the counts.
             sensitive: name or names of the sensitive columns.
             useful: name or names of the useful columns; None means all others.
             missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,

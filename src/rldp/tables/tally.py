@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
@@ -13,15 +13,18 @@ import pyarrow as pa
 from rldp._types import Integers
 from rldp.checks import checked_integer, checked_tuple, shown
 from rldp.errors import DataError, ParameterError, Remedy
+from rldp.tables.combinations import Combinations
 from rldp.tables.encodings import DECIMAL_COMMA, decimal_point
 from rldp.tables.frame_columns import (
     Names,
+    arrow_batches,
     chosen_columns,
     column_names,
     frame_label,
     narwhal,
     series_labels,
     unknown_column,
+    with_reader,
 )
 from rldp.tables.limits import MOST_CELLS, check_cells, labels_fault
 from rldp.tables.schema import Column, Schema, label_text, shown_list, sorted_labels
@@ -30,6 +33,19 @@ Missing = Literal["error", "keep", "drop"]
 Levels = Mapping[str, Sequence[object]]
 
 MISSING_LABEL = "(missing)"
+_COUNTABLE = (  # types of plain Arrow columns that have a fast path
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_date,
+    pa.types.is_null,
+)
 _SLICE = 65_536  # combinations converted to Python objects at a time
 
 
@@ -75,8 +91,14 @@ class Tally:
         self._seen: dict[str, set[str]] = {name: set() for name in self._names}
         self._missing = dict.fromkeys(self._names, 0)
         self._counts: Counter[tuple[str | None, ...]] = Counter()
+        self._batches = Combinations(len(self._names))
         self.dropped = 0
         self.records = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns, the sensitive ones first."""
+        return self._names
 
     def add(self, frame: Any, label: Callable[[Any], str | None] = frame_label) -> None:
         """Count the records of ``frame``; ``label`` gives a value's text, or None if missing."""
@@ -92,6 +114,36 @@ class Tally:
             for key, times in zip(zip(*columns, strict=True), part[count].to_list(), strict=True):
                 self._count(key, times)
             self._check_size()
+
+    def add_batch(
+        self,
+        batch: Any,
+        label: Callable[[Any], str | None] = frame_label,
+        declared: Collection[str] | None = None,
+    ) -> None:
+        """Count the records of an Arrow batch, as `add` does but faster; `settle` at the end.
+
+        Args:
+            batch: a record batch with the columns of the tally.
+            label: a value's text, or None if it is missing.
+            declared: columns whose dictionaries declare their levels; None for all dictionaries.
+        """
+        columns = [batch.column(name) for name in self._names]
+        if not all(_is_countable(column.type) for column in columns):
+            self.add(batch, label)
+            return
+        for name, column in zip(self._names, columns, strict=True):
+            if pa.types.is_dictionary(column.type) and (declared is None or name in declared):
+                values = (value for value in column.dictionary.to_pylist() if value is not None)
+                self._declare(name, filter(None, map(label, values)))
+        if self._batches.add(columns, label):
+            self.settle()
+
+    def settle(self) -> None:
+        """Take over what the batches have counted."""
+        for key, times in self._batches.drained():
+            self._count(key, times)
+        self._check_size()
 
     def point_decimals(self) -> tuple[str, ...]:
         """Change 1,5 to 1.5 in columns of numbers with decimal commas; returns these columns."""
@@ -227,10 +279,24 @@ def _collected(tallied: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 def tally_frame(frame: Any, sensitive: Names, useful: Names | None, **options: Any) -> Tally:
     """Tally of one whole frame; options as of a `Tally`."""
+    frame = with_reader(frame)
     s_names, u_names = chosen_columns(column_names(frame), sensitive, useful)
     tally = Tally(s_names, u_names, **options)
-    tally.add(frame)
+    batches = arrow_batches(frame, s_names + u_names)
+    if batches is None:
+        tally.add(frame)
+        return tally
+    for batch in batches:
+        tally.add_batch(batch)
+    tally.settle()
     return tally
+
+
+def _is_countable(kind: Any) -> bool:
+    """Whether Arrow can list the values of a type in a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(is_kind(kind) for is_kind in _COUNTABLE)
 
 
 def _with_plain_columns(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from rldp._types import Array, Codes
 from rldp.errors import ParameterError
@@ -173,6 +172,8 @@ class PolytopeSet(UncertaintySet):
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su is a mixture of the corners, up to rounding: a linear programme."""
+        from scipy.optimize import linprog  # not for clients, which only release
+
         p, P = self._distribution(p_su).ravel(), self._corners.P
         columns = P.reshape(len(P), -1).T
         ones = np.ones((p.size, 1))

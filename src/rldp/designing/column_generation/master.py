@@ -84,10 +84,6 @@ class Master:
         duals[self.is_possible] = optimum.duals
         return duals
 
-    def prices(self, optimum: Optimum) -> Array:
-        """The same as `duals`, which `optimal` calls prices."""
-        return self.duals(optimum)
-
     def protocol(self, optimum: Optimum) -> Array:
         """Q[s, u, y] of the optimum; an impossible cell releases the average of its s."""
         some = np.flatnonzero(optimum.weights > 0)

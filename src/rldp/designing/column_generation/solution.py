@@ -17,3 +17,4 @@ class Solution(NamedTuple):
     utility: float
     bound: float
     is_interrupted: bool = False  # by Ctrl-C: the incumbent
+    is_hurried: bool = False  # by a time limit: the incumbent too

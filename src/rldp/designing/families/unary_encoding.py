@@ -1,4 +1,4 @@
-"""What UE and UE-CR share: the odds of unary encoding, and what its bits tell of their value."""
+"""What UE and UE-CR share: the odds of unary encoding, and the information in its bits."""
 
 from __future__ import annotations
 

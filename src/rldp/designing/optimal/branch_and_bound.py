@@ -1,4 +1,4 @@
-"""What no private column gains at given prices: branch and bound over boxes of columns.
+"""The largest reduced cost of a private column at given duals: branch and bound over boxes.
 
 The gain Σ P̂ T log T - α·T is convex and a sum over cells, so on a box it lies below its chords, and
 their maximum over linear inequalities that hold for all private columns is a linear programme. The
@@ -8,7 +8,6 @@ box with the largest bound is split where chord and gain differ most.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
@@ -42,7 +41,7 @@ class _Box(NamedTuple):
 
 
 class Branching:
-    """The search over boxes; inequalities are kept from one set of prices to the next."""
+    """The search over boxes; inequalities are kept from one set of duals to the next."""
 
     def __init__(self, cuts: Cuts, weights: Array, columns: Array) -> None:
         """Take the inequalities, P̂, and columns at the edge of the cone, shape (n, cells)."""
@@ -59,37 +58,37 @@ class Branching:
 
     def bounded(
         self,
-        prices: Array,
+        duals: Array,
         closed: float,
-        deadline: float,
+        is_over: Callable[[], bool],
         reached: Callable[[float, Array], float],
         most: int,
     ) -> Bounded:
-        """A bound on what any private column gains, to within `closed` if time allows.
+        """A bound on the reduced cost of any private column, to within `closed` if work allows.
 
         Args:
-            prices: α of every cell.
+            duals: α of every cell.
             closed: nats at which to stop.
-            deadline: time.monotonic() at which to stop.
+            is_over: whether to stop early.
             reached: told the bound so far and the columns that lead towards it, shape (n, cells),
                 and answers what a private column is known to gain: no less can be proved.
-            most: boxes to look at.
+            most: boxes to bound.
         """
         order, heap = count(), list[tuple[float, int, _Box]]()
-        prices = prices.ravel()
+        duals = duals.ravel()
 
         def push(boxes: list[_Box]) -> None:
             for box in boxes:
                 heapq.heappush(heap, (-box.bound, next(order), box))
 
-        push(self._solved(prices, [(np.zeros(self._p.size), self._high)], np.inf, closed))
+        push(self._solved(duals, [(np.zeros(self._p.size), self._high)], np.inf, closed))
         n_boxes, target = 1, closed
-        while heap and -heap[0][0] > target and n_boxes < most and time.monotonic() < deadline:
+        while heap and -heap[0][0] > target and n_boxes < most and not is_over():
             largest = -heap[0][0]
             taken = [heapq.heappop(heap)[2] for _ in range(min(_AT_ONCE, len(heap)))]
             target = max(target, closed + reached(largest, np.array([box.T for box in taken])))
             halves = [half for box in taken for half in self._split(box)]
-            push(self._solved(prices, halves, largest, target))
+            push(self._solved(duals, halves, largest, target))
             n_boxes += len(halves)
         return Bounded(max([target, *(-key for key, _, _ in heap)]) + _ROUNDING, n_boxes)
 
@@ -108,10 +107,10 @@ class Branching:
         return self._p * (low_gain + slope * (box.T - box.low) + entr(box.T))
 
     def _solved(
-        self, prices: Array, sides: list[tuple[Array, Array]], most: float, closed: float
+        self, duals: Array, sides: list[tuple[Array, Array]], most: float, closed: float
     ) -> list[_Box]:
         """Bounds of boxes, those without hope left out, once more where columns were cut off."""
-        boxes = [box for low, high in sides if (box := self._box(prices, low, high, most))]
+        boxes = [box for low, high in sides if (box := self._box(duals, low, high, most))]
         boxes = [box for box in boxes if box.bound > closed]
         if not boxes:
             return boxes
@@ -120,15 +119,15 @@ class Branching:
         least = np.where(is_split, _CUT_FROM, _FINE_CUT)
         is_cut = self._cuts.cut(np.array([box.T for box in boxes]), least)
         again = [
-            self._box(prices, box.low, box.high, box.bound) if new else box
+            self._box(duals, box.low, box.high, box.bound) if new else box
             for box, new in zip(boxes, is_cut, strict=True)
         ]
         return [box for box in again if box is not None and box.bound > closed]
 
-    def _box(self, prices: Array, low: Array, high: Array, most: float) -> _Box | None:
+    def _box(self, duals: Array, low: Array, high: Array, most: float) -> _Box | None:
         slope, low_gain = _chords(low, high)
         try:
-            found = self._cuts.maximum_within(self._p * slope - prices, low, high)
+            found = self._cuts.maximum_within(self._p * slope - duals, low, high)
         except ArithmeticError:  # the solver gave up: the box keeps the bound that it had
             return _Box(low, high, most, (low + high) / 2)
         if found is None:

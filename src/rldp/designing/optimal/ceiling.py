@@ -17,7 +17,6 @@ from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.information import entropy
 from rldp.uncertainty import (
     AllDistributions,
-    ConfidenceSet,
     GivenU,
     Guarantee,
     KnownDistribution,
@@ -32,7 +31,7 @@ def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solutio
     promise bounds nothing here.
     """
     F = guarantee.uncertainty
-    if not guarantee.is_complete or not _is_around(F):
+    if not guarantee.is_complete or not F.contains(F.table.p_su):
         return None
     known: UncertaintySet = F if isinstance(F, AllDistributions) else KnownDistribution(F.table)
     p_min = known.conditional_bounds[0]
@@ -66,8 +65,3 @@ def _given_u(p_su: Array, epsilon: float, deadline: float) -> float:
             go_on_unless(found.is_interrupted)
             total += float(p_s.sum()) * found.bound
     return total
-
-
-def _is_around(F: UncertaintySet) -> bool:
-    """Whether P̂ belongs to the set."""
-    return isinstance(F, ConfidenceSet | AllDistributions | KnownDistribution)

@@ -51,7 +51,7 @@ class Cuts:
         """The same with every entry between limits, None where nothing is.
 
         Its value is a bound that holds whatever the solver's tolerances are: the dual value of
-        the solver's prices, clipped so that they are feasible.
+        the solver's duals, clipped so that they are feasible.
         """
         self._programme.set_gains(c)
         self._programme.set_limits(low, high)
@@ -84,13 +84,20 @@ class Cuts:
         told = guarantee.is_promised_pair & (guarantee.factors <= _LARGEST_FACTOR)
         if not told.any():
             return np.zeros(len(columns), bool)
-        T, pairs = columns[:, self._variable], np.argwhere(told).T
-        s_1, s_2 = (np.tile(s, len(T)) for s in pairs)
-        T_1, T_2 = (T[:, s].reshape(s_1.size, -1) for s in pairs)
-        factor = guarantee.factors[s_1, s_2]
-        R_1, R_2 = guarantee.uncertainty.worst_conditionals(T_1, s_1, T_2, s_2, factor)
+        F, T, pairs = guarantee.uncertainty, columns[:, self._variable], np.argwhere(told).T
+        limit = np.broadcast_to(least * columns.max(axis=1), len(T))
+        # most pairs keep their level even where both means vary apart, which is quick to see
+        low, high = F.mean_range(T.reshape(-1, T.shape[2]), np.tile(np.arange(T.shape[1]), len(T)))
+        low, high = low.reshape(T.shape[:2]), high.reshape(T.shape[:2])
+        apart = high[:, pairs[0]] - guarantee.factors[tuple(pairs)] * low[:, pairs[1]]
+        of, pair = np.nonzero(apart > limit[:, None])
+        if not of.size:
+            return np.zeros(len(T), bool)
+        s_1, s_2 = pairs[:, pair]
+        T_1, T_2, factor = T[of, s_1], T[of, s_2], guarantee.factors[s_1, s_2]
+        R_1, R_2 = F.worst_conditionals(T_1, s_1, T_2, s_2, factor)
         excess = (R_1 * T_1).sum(axis=1) - factor * (R_2 * T_2).sum(axis=1)
-        broken = excess > np.repeat(least * columns.max(axis=1), pairs.shape[1])
+        broken = excess > limit[of]
         rows = np.zeros((int(broken.sum()), columns.shape[1]))
         for row, i in zip(rows, np.flatnonzero(broken), strict=True):
             np.add.at(row, self._variable[s_1[i]], R_1[i])
@@ -98,7 +105,7 @@ class Cuts:
             some = np.flatnonzero(row).astype(np.int32)
             self._programme.add_limit(some, row[some])
         self.rows = np.concatenate([self.rows, rows])
-        return np.asarray(broken.reshape(len(T), -1).any(axis=1))
+        return np.isin(np.arange(len(T)), of[broken])
 
 
 def largest_entries(guarantees: Sequence[Guarantee], weights: Array) -> Array:

@@ -4,12 +4,11 @@ The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = 
 function of J, which is linear in the protocol. At the present J its slope is -W, W = J⁻¹ A Aᵀ J⁻¹,
 so the protocol that improves most has the largest Σ θ_y T_yᵀ W T_y: the linear programme of
 column generation with a quadratic gain. Protocols over the columns so far are mixed until none of
-them improves; its prices then tell which further columns would.
+them improves; its duals then tell which further columns would.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +22,7 @@ from rldp.designing.optimal.error_bound import least_possible_error
 from rldp.designing.optimal.gains import Quadratic
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.solvers.linear import Optimum, Programme
+from rldp.designing.solvers.work import is_past
 from rldp.uncertainty import Guarantee
 
 _MIXING = 25  # steps on the weights of protocols,
@@ -68,7 +68,7 @@ class _Pool:
         self._scales = np.concatenate([self._scales, scales])
 
     def best(self, gains: Array) -> Optimum:
-        """The protocol with the largest Σ θ gain, its masses θ, and the prices of the cells."""
+        """The protocol with the largest Σ θ gain, its masses θ, and the duals of the cells."""
         self._programme.set_gains(gains * self._scales)
         found = self._programme.solved()
         return found._replace(weights=found.weights * self._scales)
@@ -112,7 +112,7 @@ class _Mixture:
     def converge(self, most: int, closed: float) -> Optimum:
         """Mix protocols of the pool until none of them gains; the last one, in units of the error.
 
-        Its value less 1 is what the pool still offers, and its prices are those of the error.
+        Its value less 1 is what the pool still offers, and its duals are those of the error.
         """
         for _ in range(most):
             error, W = self.error, self.slope(self.J)
@@ -197,7 +197,7 @@ def least_error(
             told(mixture.error, bound)
             is_little = mixture.error > before * (1 - _LITTLE)
             idle = idle + 1 if is_little or offered < _CLOSED else 0
-            if idle > effort.patience or time.monotonic() > deadline:
+            if idle > effort.patience or is_past(deadline):
                 break
         if A.shape[0] <= _MOST_BOUNDED:
             used = mixture.mass > _NEGLIGIBLE
@@ -226,14 +226,14 @@ def _improve(
     shape, best = private.weights.shape, 0.0
     found = mixture.converge(_CONVERGED_STEPS, _CONVERGED)
     gain = Quadratic(mixture.slope(mixture.J) / mixture.error)
-    prices = found.duals.reshape(shape)
+    duals = found.duals.reshape(shape)
     used = mixture.pool.columns[(mixture.mass > _NEGLIGIBLE) | (found.weights > _NEGLIGIBLE)]
     T = np.concatenate([used.reshape(-1, *shape), new_starts(private, used, random)])
     columns: list[Array] = []
     for _ in range(_STEPS):
-        T, _ = private.best(gain.slopes(T) - prices, T, deadline)
+        T, _ = private.best(gain.slopes(T) - duals, T, deadline)
         T = private.pulled_in(T)
-        reduced = gain.values(T) - (prices * T).sum(axis=(1, 2))
+        reduced = gain.values(T) - (duals * T).sum(axis=(1, 2))
         best = max(best, reduced.max(initial=0.0))
         T = T[reduced > _NOTHING]
         if not len(T):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp.designing.solvers.conic import Block
-from rldp.uncertainty import AllDistributions, BudgetSet, GivenU, Guarantee, UncertaintySet
+from rldp.uncertainty import BudgetSet, GivenU, Guarantee, UncertaintySet
 
 Indices = NDArray[np.intp]
 Terms = list[tuple[int, float]]
@@ -29,7 +29,7 @@ def is_conic(F: UncertaintySet) -> bool:
 
 def is_linear(F: UncertaintySet) -> bool:
     """Whether a few linear inequalities say it for all pairs at once."""
-    return isinstance(F, AllDistributions | GivenU)
+    return isinstance(F, GivenU) or F.is_simplex
 
 
 def linear(guarantee: Guarantee, variable: Indices) -> Block:
@@ -85,7 +85,7 @@ def apart(guarantee: Guarantee, variable: Indices) -> Block:
     """Privacy of all pairs at once where the conditionals of different s vary independently.
 
     This is more than most sets ask for, but it grows with the number of S values and not with its
-    square. Over all distributions it is exact.
+    square. Over simplices it is exact.
     """
     F, block = guarantee.uncertainty, Block(int(variable.max()) + 1)
     highs: list[int] = []
@@ -109,6 +109,12 @@ def _fixed(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
         mu, v = _mean(block, c, F.table.p_u_given_s[s], F.order)
         k = float(F.stretch(np.array([s]))[0])
         return [(mu, 1.0), (v, -np.exp(1 - k) if F.order == 1 else -(k ** -_inverse(F)))]
+    if F.is_simplex and len(vertices) > 1:  # max c·R = P^min·c + (1 - Σ P^min) max c
+        least, mu = F.conditional_bounds[0][s], block.variable()
+        for i, x in c:
+            block.nonnegative([(mu, 1.0), (i, -x)])
+        fixed = [(i, x * p) for (i, x), p in zip(c, least.tolist(), strict=True) if p]
+        return [(mu, 1 - float(least.sum())), *fixed]
     means = [[(i, x * p) for (i, x), p in zip(c, R, strict=True) if p] for R in vertices.tolist()]
     if len(means) == 1:
         return means[0]

@@ -13,18 +13,23 @@ from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import EFFORTS, Effort
 from rldp.designing.optimal import ceiling
+from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.column_search import Search
 from rldp.designing.optimal.gains import Information
+from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
-from rldp.uncertainty import Guarantee
+from rldp.designing.solvers.work import Clock
+from rldp.uncertainty import GivenU, Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
 _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
+_LISTED_CELLS = 49  # up to which it is exact, and bounds what is private over a smaller set
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
+_POLISH_SHARE = 0.3  # of the work, where PolyOpt is most of the way
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
 
@@ -57,23 +62,38 @@ def optimal_columns(
     factor = float(np.exp(least))
     master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
     gain, told = Information(private.weights), progress or untold
-    search = Search(private, master, first.table.entropy, deadline, told, effort, gain)
-    is_interrupted = False
+    share = 1.0 if private.is_joint else _POLISH_SHARE
+    clock = Clock(share * effort.work, deadline)
+    search = Search(private, master, first.table.entropy, clock, deadline, told, effort, gain)
+    is_interrupted = is_hurried = False
     try:
         vertices = _bound(search, guarantees, p_su, begin + part, hidden=hidden)
-        if private.is_joint or hidden:
+        is_large = not private.is_joint and private.is_linear
+        if is_large and not hidden:
+            search.begin(private.scaled(_starts(p_su.shape)))
+        elif private.is_joint or hidden:
             search.begin(private.scaled(vertices + 1e-9))
-        if not hidden and first.is_complete:
+        is_tied = is_large and any(isinstance(g.uncertainty, GivenU) for g in guarantees)
+        if not hidden and first.is_complete and not is_tied:  # across s, unlike PolyOpt's columns
             within = min(deadline, time.monotonic() + (part if private.is_joint else more))
             if p_su.size <= _QUICK_CELLS:
                 within = np.inf
             p_min = first.uncertainty.conditional_bounds[0]
             lowest = float(first.levels.min())
-            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=within)
-            search.add(private.pulled_in(np.moveaxis(polyopt.Q, 2, 0)))
+            polyopt = best_columns(
+                p_su, p_min, lowest, distinct=True, work=effort.work, deadline=within
+            )
+            if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
+                search.bound = min(search.bound, polyopt.bound)
+            columns = np.moveaxis(polyopt.Q, 2, 0)
+            search.add(private.pulled_in(columns))
+            if is_large:
+                search.go_on_from(private.scaled(columns))
             go_on_unless(polyopt.is_interrupted)
+            is_hurried = polyopt.is_hurried
         if seeds is not None:
             search.add(private.pulled_in(seeds))
+        search.clock = Clock(share * effort.work, deadline)  # its own work alone counts
         if private.weights.size <= _MOST_PROVED:
             search.go_on(most=_FEW_ROUNDS)
             search.prove()
@@ -83,7 +103,18 @@ def optimal_columns(
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = search.optimum
-    return Solution(master.protocol(optimum), optimum.value, search.bound, is_interrupted)
+    return Solution(
+        master.protocol(optimum), optimum.value, search.bound, is_interrupted, is_hurried
+    )
+
+
+def _starts(shape: tuple[int, ...]) -> Array:
+    """Columns that tell U, and with it a little or more of S, for large tables under layers."""
+    n_s, n_u = shape
+    cells = np.eye(n_s * n_u).reshape(-1, n_s, n_u)
+    one_u = np.repeat(np.eye(n_u)[:, None, :], n_s, axis=1)
+    some_s = cells.max(axis=1, keepdims=True) * (1 + 2 * cells.max(axis=2, keepdims=True))
+    return np.concatenate([one_u, some_s, some_s + 5 * cells]) + 1e-3
 
 
 def _bound(
@@ -98,4 +129,16 @@ def _bound(
         search.bound = min(search.bound, found.bound)
     for guarantee in guarantees[1:]:
         search.bound = min(search.bound, ceiling.bound(guarantee, p_su, deadline))
-    return cells if hidden or found is None else np.moveaxis(found.Q, 2, 0)
+    if len(guarantees) > 1:
+        limit = chain_rule_bound(guarantees, guarantees[0].table, deadline)
+        search.bound = min(search.bound, limit)
+    if hidden or found is None:
+        return cells
+    columns = np.moveaxis(found.Q, 2, 0)
+    p_min = inner_simplices(guarantees[0].uncertainty)
+    if p_min is None or p_su.size > _LISTED_CELLS:
+        return columns
+    inner = best_columns(p_su, p_min, guarantees[0].epsilon, distinct=True, deadline=deadline)
+    go_on_unless(inner.is_interrupted)
+    search.bound = min(search.bound, inner.bound)
+    return np.concatenate([columns, np.moveaxis(inner.Q, 2, 0)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +69,7 @@ class ExactPricing:
         self._mass[~np.isfinite(self._mass)] = 1.0
         self._roots = _roots(kinds, len(blocks), taus.size, place, counts)
         self._owner = np.arange(n_lists) // (2 * taus.size)
+        self._most_branches = SETTINGS.exact.most_branch_numbers / (len(blocks) * longest)
         is_small = ProductTable.size(self._roots) <= SETTINGS.exact.most_tabulated
         self._table = ProductTable(self._mass, self._roots) if is_small else None
 
@@ -95,7 +96,11 @@ class ExactPricing:
         return size <= SETTINGS.methods.most_numbers
 
     def price(
-        self, duals: Array, target: float, most: int, deadline: float = np.inf
+        self,
+        duals: Array,
+        target: float,
+        most: int,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> PricedColumns:
         """Up to `most` columns with a reduced cost above the target, and a bound on all."""
         net_gain = self._gain - np.einsum("lvu,lu->lv", self._T, duals[self._owner])
@@ -103,7 +108,9 @@ class ExactPricing:
             found = self._table.best(net_gain, target)
         else:
             lists = Lists(net_gain, self._mass)
-            found = best_products(lists, self._roots, target, deadline=deadline)
+            found = best_products(
+                lists, self._roots, target, most_branches=self._most_branches, is_over=is_over
+            )
             found = with_neighbours(lists, self._roots, found, target)
         of, choice = self._roots.lists[found.root[:most]], found.choice[:most]
         mass = self._mass[of, choice].sum(axis=1)

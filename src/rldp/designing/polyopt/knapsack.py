@@ -26,6 +26,7 @@ from scipy.special import entr
 from rldp._types import Array, Indices
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
+from rldp.designing.solvers.work import spend
 
 Number = TypeVar("Number", np.float64, np.intp)
 Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is undecided
@@ -33,6 +34,7 @@ Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is undecided
 FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
 IN, OUT = np.int8(1), np.int8(-1)
 _NO_CELL = -1  # no cell is fractional
+_WORK_OF_BOUNDS, _WORK_OF_ENTRY = 3e-4, 1e-7  # nominal seconds
 _BISECT = -1  # in place of a cell: bisect the range of m(H)
 
 
@@ -177,6 +179,7 @@ class Knapsack:
         a = (duals + multipliers[:, None] * block.p)[:, None, None, :]
         F_low = self._low_entropy - a * self._low
         gain = self._entropy - a * self._high - F_low  # (multipliers, leaves, 2, n_u)
+        spend(_WORK_OF_BOUNDS + gain.size * _WORK_OF_ENTRY)
         ratio = np.where(self._is_undecided, gain * self._per_m, self._decided)
         order = np.argsort(-ratio, axis=3)
         filled = np.cumsum(block.m[order], axis=3)

@@ -10,6 +10,9 @@ from scipy.special import entr
 
 from rldp._types import Array, Flags, Indices
 from rldp.designing.polyopt.s_block import Block
+from rldp.designing.solvers.work import spend
+
+_WORK_OF_CALL, _WORK_OF_CELL = 5e-4, 5e-7  # nominal seconds
 
 
 class Prefixes(NamedTuple):
@@ -68,6 +71,7 @@ class PrefixRounding:
     def best(self, prefixes: Prefixes) -> tuple[Array, Array]:
         """The best vertex of each row, and all values; -∞ where a row has no vertex."""
         n, _, n_u = prefixes.orders.shape
+        spend(_WORK_OF_CALL + n * n_u * _WORK_OF_CELL)
         m, p = (np.broadcast_to(x, (n, n_u)) for x in (self._block.m, self._block.p))
         m_H, p_H, a_H = prefixes.sums(m), prefixes.sums(p), prefixes.sums(prefixes.a)
         rank = np.argsort(prefixes.orders, axis=2)

@@ -1,6 +1,6 @@
 """Large tables: column generation on a relaxed master, and a proof over all τ.
 
-Three phases are repeated while they close the gap and time is left:
+Three phases are repeated while they close the gap and work is left:
 
 1. `relaxed_rounds`: duals from the relaxed master, in which every block chooses its vertices
    independently, and vertices from pricing at the τ's of a grid. Coupling gives whole columns.
@@ -14,8 +14,7 @@ best bound so far are the stability centre of `dual_smoothing`.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -32,8 +31,10 @@ from rldp.designing.polyopt.tau_grid import TauGrid
 from rldp.designing.polyopt.tau_interval import Pricing
 from rldp.designing.polyopt.zero_cells import ZeroCells
 from rldp.designing.solvers.linear import Optimum
+from rldp.designing.solvers.work import Clock
 
 Found = list[tuple[float, Array]]  # τ's and their columns
+IsOver = Callable[[], bool]  # whether a phase has done its share
 
 
 class LargeTableSearch:
@@ -49,24 +50,24 @@ class LargeTableSearch:
         self._smoothing = DualSmoothing(p_su)  # its bound holds for the τ's of the grid
         self._certified = np.inf  # the bound for all τ
 
-    def run(
-        self, master: Master, deadline: float, progress: Progress
-    ) -> tuple[Optimum, float, bool]:
+    def run(self, master: Master, clock: Clock, progress: Progress) -> tuple[Optimum, float, bool]:
         """Fill the master with good columns; its optimum, the bound, and whether Ctrl-C ended it.
+
+        It ends when the clock shows 1 at the latest.
 
         Progress is told the utility of the incumbent and the bound for the τ's of the grid.
         """
         try:
-            self._search(master, deadline, progress)
+            self._search(master, clock, 1.0, progress)
         except KeyboardInterrupt:
             return master.incumbent, self._certified, True
         return master.solved(), self._certified, False
 
-    def _search(self, master: Master, deadline: float, progress: Progress) -> None:
-        self._start(_after_share(SETTINGS.large.start_share, deadline))
-        self._repeat_phases(master, deadline, progress)
+    def _search(self, master: Master, clock: Clock, end: float, progress: Progress) -> None:
+        self._start(clock, clock.after(SETTINGS.large.start_share, end))
+        self._repeat_phases(master, clock, end, progress)
 
-    def _start(self, deadline: float) -> None:
+    def _start(self, clock: Clock, end: float) -> None:
         """Start from the duals of the same programme for P̂ alone, which is solved quickly.
 
         What is private for all of F is private for P̂: no column has a larger reduced cost here.
@@ -80,31 +81,31 @@ class LargeTableSearch:
         master = Master(self._p_su, possible_cells(known))
         master.add(simple_columns(self._p_su.shape, factor, distinct=distinct))
         search = LargeTableSearch(self._p_su, known, factor, distinct=distinct)
-        search._search(master, deadline, untold)  # Ctrl-C ends all of it
+        search._search(master, clock, end, untold)  # Ctrl-C ends all of it
         self._certified = search._certified
         self._smoothing.start_from(search._smoothing)
 
-    def _repeat_phases(self, master: Master, deadline: float, progress: Progress) -> None:
-        """Repeat all phases until the gap is closed, time is over, or it hardly shrinks."""
+    def _repeat_phases(self, master: Master, clock: Clock, end: float, progress: Progress) -> None:
+        """Repeat all phases until the gap is closed, the clock is over, or it hardly shrinks."""
         settings = SETTINGS.large
         rounds = RelaxedRounds(self._p_su, self._grid, self._smoothing, self._zero_cells, master)
-        value, proof_time, is_going = master.solved().value, 0.0, True
+        value, proof_work, is_going = master.solved().value, 0.0, True
         while is_going:
-            before, last = self._certified - value, _after_share(settings.repeat_share, deadline)
-            until = _after_share(settings.relaxed_share, deadline)
-            until = min(until, deadline - settings.proof_reserve * proof_time)
-            until = max(until, _after_share(settings.least_relaxed_share, deadline))
-            rounds.run(self._certified, until, progress)
+            before, last = self._certified - value, clock.after(settings.repeat_share, end)
+            until = clock.after(settings.relaxed_share, end)
+            until = min(until, end - settings.proof_reserve * proof_work)
+            until = max(until, clock.after(settings.least_relaxed_share, end))
+            rounds.run(self._certified, clock.passes(until), progress)
             known = [
                 Pricing(np.zeros(0), T, [], [])
                 for T in rounds.used_vertices.values()
                 if all(map(len, T))
             ]
-            until = _after_share(settings.improve_share, deadline)
-            value = self._improve(master, known, until, progress)
-            start = time.monotonic()
-            found = self._prove(value, last, deadline)
-            proof_time = time.monotonic() - start
+            until = clock.after(settings.improve_share, end)
+            value = self._improve(master, known, clock.passes(until), progress)
+            start = clock.now()
+            found = self._prove(value, clock, last, end)
+            proof_work = clock.now() - start
             progress(value, self._certified)
             for tau, columns in found:
                 self._grid.add(tau)
@@ -112,22 +113,22 @@ class LargeTableSearch:
                 rounds.relaxed.add_columns(columns)
             gap = self._certified - value
             is_going = bool(found) or gap < (1 - settings.slowest) * before
-            is_going &= gap > settings.closed_gap * value and time.monotonic() < last
+            is_going &= gap > settings.closed_gap * value and clock.now() < last
 
     def _add(self, master: Master, columns: Array) -> None:
         master.add(self._zero_cells.copied(columns))
 
     def _improve(
-        self, master: Master, known: Sequence[Pricing], deadline: float, progress: Progress
+        self, master: Master, known: Sequence[Pricing], is_over: IsOver, progress: Progress
     ) -> float:
         """Add whole columns for the duals of the master itself; its value then."""
         smoothing, settings = self._smoothing, SETTINGS.large
         optimum, n_slow = master.solved(), 0
         while n_slow < settings.slow_rounds:
             gap = smoothing.bound - optimum.value
-            if gap <= settings.closed_gap * optimum.value or time.monotonic() > deadline:
+            if gap <= settings.closed_gap * optimum.value or is_over():
                 break
-            optimum = self._add_of_known_vertices(master, optimum, known, deadline)
+            optimum = self._add_of_known_vertices(master, optimum, known, is_over)
             duals = self._zero_cells.merged(master.duals(optimum))
             new = self._priced_columns(duals, optimum.value)
             if len(new):
@@ -143,7 +144,7 @@ class LargeTableSearch:
         return optimum.value
 
     def _add_of_known_vertices(
-        self, master: Master, optimum: Optimum, known: Sequence[Pricing], deadline: float
+        self, master: Master, optimum: Optimum, known: Sequence[Pricing], is_over: IsOver
     ) -> Optimum:
         """Add the best products of vertices that are known already, in rounds."""
         settings = SETTINGS.large
@@ -152,7 +153,7 @@ class LargeTableSearch:
         for _ in range(settings.known_vertex_rounds):
             duals = self._zero_cells.merged(master.duals(optimum))
             new = [columns_of_pricing(one, duals, self._p_su, target, many=True) for one in known]
-            if not any(map(len, new)) or time.monotonic() > deadline:
+            if not any(map(len, new)) or is_over():
                 break
             for columns in new:
                 self._add(master, columns)
@@ -184,23 +185,23 @@ class LargeTableSearch:
         smoothing.update(duals, worst)
         return np.zeros((0, *duals.shape))
 
-    def _prove(self, value: float, last: float, deadline: float) -> Found:
+    def _prove(self, value: float, clock: Clock, last: float, end: float) -> Found:
         """Make the bound hold for every τ, or find τ's with columns of positive reduced cost.
 
-        After `last`, or if no time is left for another proof, such columns are not sought.
+        After `last`, or if too little is left for another proof, such columns are not sought.
         """
-        settings, start = SETTINGS.large, time.monotonic()
+        settings, start = SETTINGS.large, clock.now()
         grid, duals, bound = self._grid, self._smoothing.duals, self._smoothing.bound
         if not grid.has_changes or not np.isfinite(bound):
             self._certified = min(self._certified, bound)
             return []
         target = max(settings.closed_gap * value, settings.proof_gap * (bound - value))
-        bisection = TauBisection(grid.interval, duals, target, deadline)
+        bisection = TauBisection(grid.interval, duals, target, clock.passes(end))
         for low, high in grid.between:
             bisection.add(low, high)
         found: Found = []
-        while (now := time.monotonic()) < deadline:
-            is_last = now >= last or deadline - now < settings.proof_reserve * (now - start)
+        while (now := clock.now()) < end:
+            is_last = now >= last or end - now < settings.proof_reserve * (now - start)
             if is_last:
                 bisection.target = settings.closed_gap * value  # nothing else is left to do
             is_found = len(found) >= settings.taus_per_proof and not is_last
@@ -217,9 +218,3 @@ class LargeTableSearch:
                     found.append((middle, columns))
         self._certified = min(self._certified, bound + max(0.0, bisection.bound))
         return found
-
-
-def _after_share(share: float, deadline: float) -> float:
-    """When this share of the remaining time is over."""
-    now = time.monotonic()
-    return now + share * (deadline - now)

@@ -7,8 +7,7 @@ as long as coupling it costs less than the gap.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import Enum, auto
 
 import numpy as np
@@ -74,7 +73,7 @@ class RelaxedRounds:
         relaxed.add_columns(self._zero_cells.copied(columns))
         return relaxed
 
-    def run(self, certified: float, deadline: float, progress: Progress) -> None:
+    def run(self, certified: float, is_over: Callable[[], bool], progress: Progress) -> None:
         """Repeat rounds until the gap is small beside that to the certified bound.
 
         One round: price, solve, and every few rounds couple into whole columns.
@@ -83,7 +82,7 @@ class RelaxedRounds:
         self._incumbent, self._optimum = self._master.solved(), self.relaxed.solved()
         n_rounds = n_slow = 0
         try:
-            while time.monotonic() < deadline:
+            while not is_over():
                 before = self._gap
                 n_new = self._price(is_smoothed=n_rounds % settings.unsmoothed_period != 0)
                 self._optimum = self.relaxed.solved()

@@ -9,8 +9,6 @@ and the theorem leaves them out. On larger tables columns that are good at P̂ a
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from rldp._types import Array
@@ -21,6 +19,7 @@ from rldp.designing.polyopt.cone import is_extreme
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.settings import SETTINGS
+from rldp.designing.solvers.work import is_past
 from rldp.errors import TooLargeError
 from rldp.uncertainty import UncertaintySet
 from rldp.utility.robust import smallest_informations
@@ -65,7 +64,7 @@ def _generated(
     settings = SETTINGS.robust
     optimum, bound = master.solved(), np.inf
     try:
-        while time.monotonic() < deadline:
+        while not is_past(deadline):
             duals = master.duals(optimum)
             priced = pricing.price(duals, settings.closed, settings.columns_per_round)
             bound = min(bound, optimum.value + priced.bound)

@@ -2,7 +2,7 @@
 
 No setting can make a protocol less private or a bound wrong. They decide which method is used, how
 long it goes on, and how close bounds get. Values were chosen by experiment. Shares and relative
-quantities are between 0 and 1, information is in nats, times in seconds.
+quantities are between 0 and 1, information is in nats, work in nominal seconds.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Methods:
     most_listed_u: int = 12  # values of U; beyond, they are not listed either
     most_exact_cells: int = 49  # beyond, exact pricing closes the gap too slowly
     most_direct_cells: int = 30  # beyond, the search for large tables runs before exact pricing,
-    head_start: float = 10.0  # for so many seconds at most,
-    head_start_share: float = 0.3  # and for this share of the time
+    head_start: float = 10.0  # for so much work at most
+    work: float = 30.0  # of a search on a large table, where nobody says
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class ExactPricing:
     closed_relative: float = 1e-7  # the same relative to the gain of a column, if that is less,
     rounding: float = 1e-13  # but no less than rounding errors
     columns_per_round: int = 200
+    patience: float = 20.0  # times the work of a search on a large table, after which it gives up
+    most_branch_numbers: float = 1e9  # branches times blocks times vertices: bounds the memory
     most_tabulated: float = 5e4  # products of vertices that are tabulated rather than searched
 
 
@@ -174,12 +176,12 @@ class RelaxedRounds:
 class LargeTables:
     """The phases of the search on large tables."""
 
-    start_share: float = 0.05  # of the remaining time, for the duals to start from
+    start_share: float = 0.05  # of the work that is left, for the duals to start from
     relaxed_share: float = 0.55  # for rounds on the relaxed master,
     least_relaxed_share: float = 0.2  # or this, if the last proof took long
     improve_share: float = 0.1  # for whole columns
     repeat_share: float = 0.85  # after which no phase is repeated
-    proof_reserve: float = 1.5  # times the last proof's time is kept for the next one
+    proof_reserve: float = 1.5  # times the last proof's work is kept for the next one
     closed_gap: float = 5e-4  # relative gap that counts as closed
     slow: float = 0.01  # of the gap: a round that closes less is slow
     slowest: float = 2e-3  # of the gap: if all phases close less, the search ends

@@ -16,6 +16,9 @@ from rldp.designing.polyopt.box import (
 from rldp.designing.polyopt.knapsack_box import KnapsackBox
 from rldp.designing.polyopt.s_block import Block, subset_sums
 from rldp.designing.polyopt.settings import SETTINGS
+from rldp.designing.solvers.work import spend
+
+_WORK_OF_SUM, _WORK_OF_MULTIPLIER = 2.5e-8, 2.5e-9  # nominal seconds for every vertex
 
 
 def box(block: Block, lo: float, hi: float, warm_start: Box | None = None) -> Box:
@@ -68,6 +71,7 @@ class _SubsetBox(Box):
 
     def __init__(self, block: Block, lo: float, hi: float) -> None:
         self._block = block
+        spend(block.n_u * block.m_of_subsets.size * _WORK_OF_SUM)
         high, low = block.levels(block.m_of_subsets, lo, hi)
         _, H, f = block.fractional(np.array([lo]), np.array([hi]))
         full = (hi - lo) / block.c
@@ -84,6 +88,7 @@ class _SubsetBox(Box):
         self._mass = self._sum(block.p, self._high, self._low, self._fractional)
 
     def _sum(self, weights: Array, high: Array, low: Array, fractional: Array) -> Array:
+        spend(self._H.size * _WORK_OF_SUM)
         inside = subset_sums(weights)[self._H]
         sums = inside * (high - low) + weights.sum() * low + weights[self._f] * fractional
         return np.asarray(sums)
@@ -93,6 +98,7 @@ class _SubsetBox(Box):
 
     def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
         net_gain = self._net_gain(duals)
+        spend(multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
         best = np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
         bound = (net_gain[best] - multipliers * self._mass[best])[None]
         return BlockBounds(bound, self._vertices(best))
@@ -113,6 +119,7 @@ class _SubsetBox(Box):
         self, duals: Array, multipliers: Array, others: Array, most: int
     ) -> ExactBlockBound:
         net_gain = self._net_gain(duals)
+        spend(2 * multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
         first = np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
 
         def bounds(which: Indices) -> tuple[Array, Array]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.special import entr
 
@@ -16,6 +14,7 @@ from rldp.designing.polyopt.large_tables import LargeTableSearch
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.linear import Optimum
+from rldp.designing.solvers.work import Clock
 from rldp.errors import TooLargeError
 
 
@@ -26,6 +25,7 @@ def best_columns(
     *,
     distinct: bool,
     seeds: Array | None = None,
+    work: float = SETTINGS.methods.work,
     deadline: float = np.inf,
     progress: Progress | None = None,
 ) -> Solution:
@@ -40,6 +40,8 @@ def best_columns(
         epsilon: privacy level in nats.
         distinct: compare s1 ≠ s2 only.
         seeds: further columns that are private for another reason, shape (columns, n_s, n_u).
+        work: nominal seconds of work after which a search on a large table ends; where all
+            vertices are listed it may take many times as long.
         deadline: time.monotonic() at which to stop with the incumbent.
         progress: told after every round.
     """
@@ -53,38 +55,39 @@ def best_columns(
     told = progress or untold
     is_listed = ExactPricing.is_possible(blocks, factor, distinct=distinct)
     is_large = p_su.size > settings.most_exact_cells or not is_listed
-    bound, is_interrupted = np.inf, False
+    bound, is_interrupted, is_hurried = np.inf, False, False
     if is_large or p_su.size > settings.most_direct_cells:
         search = LargeTableSearch(p_su, blocks, factor, distinct=distinct)
-        now = time.monotonic()
-        head_start = min(settings.head_start, settings.head_start_share * (deadline - now))
-        until = deadline if is_large else now + head_start
-        optimum, bound, is_interrupted = search.run(master, until, told)
+        clock = Clock(work if is_large else settings.head_start, deadline)
+        optimum, bound, is_interrupted = search.run(master, clock, told)
+        is_hurried = clock.is_hurried
     if not is_large and not is_interrupted:
         pricing = ExactPricing(blocks, factor, distinct=distinct)
-        optimum, bound, is_interrupted = _closed(master, pricing, deadline, told, bound)
-    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted)
+        clock = Clock(SETTINGS.exact.patience * work, deadline)
+        optimum, bound, is_interrupted = _closed(master, pricing, clock, told, bound)
+        is_hurried = clock.is_hurried and clock.now() > 1
+    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted, is_hurried)
 
 
 def _closed(
-    master: Master, pricing: ExactPricing, deadline: float, progress: Progress, bound: float
+    master: Master, pricing: ExactPricing, clock: Clock, progress: Progress, bound: float
 ) -> tuple[Optimum, float, bool]:
     """Exact pricing until no reduced cost is positive, from a bound that is known already.
 
     The answer is the optimum, the bound, and whether Ctrl-C ended the search.
     """
     settings = SETTINGS.exact
-    optimum = master.solved()
+    optimum, is_over = master.solved(), clock.passes(1.0)
     closed = float(
         np.clip(settings.closed_relative * master.unit, settings.rounding, settings.closed)
     )
     try:
         while True:
             duals = master.duals(optimum)
-            priced = pricing.price(duals, closed, settings.columns_per_round, deadline)
+            priced = pricing.price(duals, closed, settings.columns_per_round, is_over)
             bound = min(bound, optimum.value + priced.bound)
             progress(optimum.value, bound)
-            if not priced.reduced_cost.size or time.monotonic() > deadline:
+            if not priced.reduced_cost.size or is_over():
                 break
             master.add(priced.columns)
             optimum = master.solved()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -21,11 +20,11 @@ class TauBisection:
         intervals: Callable[[float, float], TauInterval],
         duals: Array,
         target: float,
-        deadline: float,
+        is_over: Callable[[], bool],
     ) -> None:
-        """Take what gives intervals, duals, and the bound at which intervals are small enough."""
+        """Take what gives intervals, duals, the bound that is small enough, and when to end."""
         self._intervals, self._duals, self.target = intervals, duals, target
-        self._deadline, self._focus = deadline, list[float]()  # multipliers of the last interval
+        self._is_over, self._focus = is_over, list[float]()  # multipliers of the last interval
         self._heap: list[tuple[float, float, float, list[float], list[float]]] = []
 
     @property
@@ -42,8 +41,8 @@ class TauBisection:
         interval = self._intervals(low, high)
         if not interval.focus.size:
             interval.focus = np.array(focus)
-        bounds = interval.tightened(self._duals, np.array(known), self.target, self._deadline)
-        if bounds.max() > self.target and time.monotonic() < self._deadline:
+        bounds = interval.tightened(self._duals, np.array(known), self.target, self._is_over)
+        if bounds.max() > self.target and not self._is_over():
             bounds = bounds_by_search(interval, self._duals, bounds, self.target)
         self._focus = interval.focus.tolist()
         entry = -float(bounds.max()), low, high, bounds.tolist(), self._focus

@@ -12,8 +12,7 @@ Bounds are computed at a grid of multipliers, refined around the best ones of th
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,15 +93,18 @@ class TauInterval:
         ]
 
     def tightened(
-        self, duals: Array, known: Array, target: float, deadline: float = np.inf
+        self,
+        duals: Array,
+        known: Array,
+        target: float,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> Array:
         """Known bounds of every s*, tightened in rounds until they meet the target."""
         settings = SETTINGS.interval
         found, stalled = np.full_like(known, np.inf), 0
         for _ in range(settings.rounds):
             some = np.flatnonzero(np.minimum(found, known) > target)
-            is_over = stalled == settings.stalled_rounds or time.monotonic() > deadline
-            if not some.size or is_over:
+            if not some.size or stalled == settings.stalled_rounds or is_over():
                 break
             before = found[some].max()
             found[some] = np.minimum(found[some], self._best_bounds(duals, some))

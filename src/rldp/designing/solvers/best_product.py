@@ -12,17 +12,19 @@ split between them: branch and bound. Lists are sorted by mass, so a branch is a
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
+from rldp.designing.solvers.work import spend
 
 _MOST_ENTRIES = 2**20  # processed together: they should stay in the processor's cache
 _MOST_CUTS = 100  # of one minimisation; a handful is usual
 _RTOL = 1e-13  # of a cut: what lies above the known cuts by less is rounding
 _SWEEPS = 2  # of the local search
+_WORK_OF_CUT, _WORK_OF_ENTRY = 2e-4, 1.5e-8  # nominal seconds
 
 
 class Lists(NamedTuple):
@@ -68,13 +70,13 @@ def best_products(
     target: float,
     *,
     most_branches: float = np.inf,
-    deadline: float = np.inf,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Found:
     """Products with a value above the target, or the proof that there are none.
 
     Branches are split until a product is found or no branch is left; in the second case the bound
-    is the target. With more than `most_branches` open branches, or after the deadline of
-    time.monotonic(), the search gives up, and the bound is that of the open branches.
+    is the target. With more than `most_branches` open branches, or when `is_over` says so, the
+    search gives up, and the bound is that of the open branches.
     """
     root, branches = np.arange(len(roots.lists)), roots
     n = roots.lists.shape[1]
@@ -92,7 +94,7 @@ def best_products(
             bound = max(float(value.max()), float(bounds.bound[is_open].max()))
             return Found(np.tile(root, 2)[order], choice[order], value[order], bound)
         rows = np.flatnonzero((heavy != light).any(axis=1))
-        if rows.size > most_branches or (rows.size and time.monotonic() > deadline):
+        if rows.size > most_branches or (rows.size and is_over()):
             return Found(*nothing, float(bounds.bound[is_open].max()))
         branches = _split(lists, branches.rows(rows), heavy[rows], light[rows])
         root = np.tile(root[rows], 2)
@@ -146,6 +148,7 @@ def _least_bounds(lists: Lists, branches: Branches, target: float) -> _BranchBou
     def cut(multiplier: Array, rows: Indices) -> _Cuts:
         """The best product at the multiplier: a line g - λ p below the convex function."""
         choice = (gain[rows] - multiplier[:, None, None] * mass[rows]).argmax(axis=2)
+        spend(_WORK_OF_CUT + rows.size * gain[0].size * _WORK_OF_ENTRY)
         g, p = (
             np.take_along_axis(part[rows], choice[..., None], 2).sum(axis=(1, 2))
             for part in (gain, mass)

@@ -1,6 +1,6 @@
 // Curves and intervals as SVG, drawn to the width there is; colours come from the style sheet.
 
-import { h, percent, s, short } from "./dom.js";
+import { percent, s, short } from "./dom.js";
 
 const MARKS = { grr: "circle", ue: "down", srr: "square", ir: "up", "grr-cr": "diamond", "ue-cr": "cross", polyopt: "pentagon", best: "star", ceiling: "" };
 
@@ -31,35 +31,62 @@ function ticks(most, wanted) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
 }
 
-// points: [{protocol, epsilon, bits, share, is_early}] up to the ε called most; onpick is told the ε that was clicked
-export function curves({ points, most: mostX, entropy, epsilon, hidden, width, onpick, onhover }) {
+// The two worlds of a chart: how a point becomes a height between 0 and 1, and what stands beside the axis.
+const MEASURES = {
+  information: {
+    label: "Information kept",
+    axis: "",
+    has: () => true,
+    value: (point) => point.share,
+    scale: (values) => {
+      const most = Math.min(1, 1.06 * Math.max(...values, 0.02));
+      return { height: (share) => share / most, ticks: ticks(most, 6).map((share) => [share, `${short(100 * share)} %`]), most };
+    },
+  },
+  error: { // a logarithmic scale: errors fall over orders of magnitude
+    label: "Error of estimates",
+    axis: "± percentage points: the smaller, the better",
+    has: (point) => typeof point.error === "number" && point.error > 0,
+    value: (point) => 100 * point.error,
+    scale: (values) => {
+      const [low, high] = values.length ? [Math.min(...values) / 1.1, Math.min(100, Math.max(...values)) * 1.1] : [0.1, 10];
+      const steps = [0.001, 0.01, 0.1, 1, 10, 100].flatMap((unit) => [1, 2, 5].map((factor) => factor * unit));
+      return { height: (value) => Math.min(1, Math.log(value / low) / Math.log(high / low)), ticks: steps.filter((step) => step >= low && step <= high).map((step) => [step, short(step)]) };
+    },
+  },
+};
+export const isDrawn = (measure, point) => MEASURES[measure].has(point);
+
+// points: [{protocol, epsilon, bits, share, error, is_early}] up to the ε called most; onpick is told the ε that was clicked
+export function curves({ points, measure, most: mostX, entropy, epsilon, hidden, width, onpick, onhover }) {
   const height = Math.round(Math.min(420, Math.max(260, 0.5 * width)));
   const left = 48, right = width > 560 ? 52 : 14, top = 14, bottom = 44;
-  const shown = points.filter((point) => !hidden.has(point.protocol));
-  const mostY = Math.min(1, 1.06 * Math.max(...shown.map((point) => point.share), 0.02));
+  const { label, axis, has, value: valueOf, scale } = MEASURES[measure];
+  const shown = points.filter((point) => !hidden.has(point.protocol) && has(point));
+  const vertical = scale(shown.map(valueOf));
   const x = (value) => left + ((width - left - right) * value) / mostX;
-  const y = (share) => height - bottom - ((height - top - bottom) * share) / mostY;
+  const y = (value) => height - bottom - (height - top - bottom) * vertical.height(value);
   const picture = s("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": "Information kept over ε, a line for each protocol; the table below has the figures" });
-  for (const share of ticks(mostY, 6))
-    picture.append(s("path", { class: "grid", d: `M${left} ${y(share)}H${width - right}` }),
-      s("text", { x: left - 8, y: y(share) + 4, class: "tick end" }, `${short(100 * share)} %`));
+    "aria-label": `${label} over ε, a line for each protocol; the table below has the figures` });
+  for (const [value, text] of vertical.ticks)
+    picture.append(s("path", { class: "grid", d: `M${left} ${y(value)}H${width - right}` }),
+      s("text", { x: left - 8, y: y(value) + 4, class: "tick end" }, text));
   for (const value of ticks(mostX, width > 560 ? 9 : 5))
     picture.append(s("path", { class: "grid", d: `M${x(value)} ${top}V${height - bottom}` }),
       s("text", { x: x(value), y: height - bottom + 18, class: "tick middle" }, short(value)));
-  if (width > 560)
-    for (const value of ticks(mostY * entropy, 6).slice(1))
+  if (width > 560 && vertical.most)
+    for (const value of ticks(vertical.most * entropy, 6).slice(1))
       picture.append(s("text", { x: width - right + 6, y: y(value / entropy) + 4, class: "tick" }, short(value)));
   picture.append(s("text", { x: (left + width - right) / 2, y: height - 6, class: "axis middle" }, "ε in nats: the smaller, the more private"));
-  if (width > 560)
-    picture.append(s("text", { class: "axis middle", transform: `translate(${width - 10} ${(top + height - bottom) / 2}) rotate(90)` }, "bits"));
+  if (width > 560 || axis)
+    picture.append(s("text", { class: "axis middle", transform: `translate(${axis ? 11 : width - 10} ${(top + height - bottom) / 2}) rotate(${axis ? -90 : 90})` }, axis ? (width > 560 ? axis : "± percentage points") : "bits"));
   const lines = s("g");
   for (const name of new Set(shown.map((point) => point.protocol))) {
     const mine = shown.filter((point) => point.protocol === name).sort((a, b) => a.epsilon - b.epsilon);
-    const d = mine.map((point, i) => `${i ? "L" : "M"}${x(point.epsilon).toFixed(1)} ${y(point.share).toFixed(1)}`).join("");
+    const d = mine.map((point, i) => `${i ? "L" : "M"}${x(point.epsilon).toFixed(1)} ${y(valueOf(point)).toFixed(1)}`).join("");
     lines.append(s("path", { d, class: `line of-${name}` }));
     const every = Math.max(1, Math.round(mine.length / 9));
-    mine.forEach((point, i) => (i % every && !point.is_early ? null : lines.append(mark(name, x(point.epsilon), y(point.share), point.is_early) ?? "")));
+    mine.forEach((point, i) => (i % every && !point.is_early ? null : lines.append(mark(name, x(point.epsilon), y(valueOf(point)), point.is_early) ?? "")));
   }
   picture.append(lines);
   if (epsilon !== null)
@@ -75,7 +102,7 @@ export function curves({ points, most: mostX, entropy, epsilon, hidden, width, o
   picture.addEventListener("pointermove", (event) => {
     const value = under(event);
     guide.setAttribute("d", `M${x(value)} ${top}V${height - bottom}`);
-    onhover(value, figuresAt(shown, value), event);
+    onhover(value, figuresAt(shown, value, measure), event);
   });
   picture.addEventListener("pointerleave", () => {
     guide.setAttribute("d", "");
@@ -85,9 +112,9 @@ export function curves({ points, most: mostX, entropy, epsilon, hidden, width, o
   return picture;
 }
 
-// what each line shows at an ε, between its points, the most first; next to a search that ended
+// what each line shows at an ε, between its points, the best first; next to a search that ended
 // early only what is known at the smaller ε is sure
-function figuresAt(points, value) {
+function figuresAt(points, value, measure) {
   const figures = [];
   for (const name of new Set(points.map((point) => point.protocol))) {
     const mine = points.filter((point) => point.protocol === name).sort((a, b) => a.epsilon - b.epsilon);
@@ -96,9 +123,10 @@ function figuresAt(points, value) {
     const [a, b] = [mine[Math.max(0, after - 1)], mine[after]];
     const isEarly = a.is_early || b.is_early;
     const t = isEarly ? Number(b.epsilon === value) : b.epsilon > a.epsilon ? (value - a.epsilon) / (b.epsilon - a.epsilon) : 1;
-    figures.push({ protocol: name, is_early: isEarly, bits: a.bits + t * (b.bits - a.bits), share: a.share + t * (b.share - a.share) });
+    const between = (key) => a[key] + t * (b[key] - a[key]);
+    figures.push({ protocol: name, is_early: isEarly, bits: between("bits"), share: between("share"), error: measure === "error" ? between("error") : null });
   }
-  return figures.sort((a, b) => b.share - a.share);
+  return figures.sort((a, b) => (measure === "error" ? a.error - b.error : b.share - a.share));
 }
 
 // records with low, high, estimate and sample: a row each, on one scale
@@ -121,6 +149,3 @@ export function rise(prior, posterior) {
     s("circle", { class: "prior", cx: at(prior), cy: 9, r: 4 }),
     s("path", { class: "posterior", d: `M${at(posterior)} 3l6 6l-6 6l-6 -6z` }));
 }
-
-export const bar = (share, label) =>
-  h("progress", { max: 1, value: Math.min(1, Math.max(0, share ?? 0)), "aria-label": label });

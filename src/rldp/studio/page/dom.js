@@ -19,8 +19,9 @@ export const s = (tag, attributes, ...children) => filled(document.createElement
 export const bits = (value) => `${value.toFixed(4)} bits`;
 export const percent = (value, digits = 1) =>
   value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)} %`;
+// an error as percentage points; "inf" where there is no estimate, null where it is not known
+export const points = (value) => (value === null || value === undefined ? "–" : value === "inf" ? "no estimate" : `± ${Number(100 * value).toFixed(value < 0.001 ? 3 : 2)}`);
 export const count = (value) => value.toLocaleString("en");
-export const nats = (value) => (value === "inf" ? "∞" : value.toFixed(4));
 export const seconds = (value) => (value < 0.95 ? `${Math.max(1, Math.round(1000 * value))} ms` : `${value.toFixed(1)} s`);
 // three significant digits, without a long tail of zeros
 export const short = (value) => String(Number(Number(value).toPrecision(3)));

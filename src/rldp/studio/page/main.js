@@ -69,6 +69,6 @@ addEventListener("hashchange", () => {
 });
 
 session = await get("session");
-learn(session.sets);
+learn(session);
 if (!location.hash && session.start !== "adult") change({ data: session.start });
 await show();

@@ -1,10 +1,11 @@
 // Step 3: the chosen protocol, designed with progress, and what it does.
 
 import { follow, post, stop } from "./api.js";
-import { announce, bits, clearErrors, codePanel, errorPlace, fact, h, next, percent, seconds, showError, table } from "./dom.js";
-import { bar } from "./charts.js";
+import { announce, bits, clearErrors, codePanel, count, errorPlace, fact, h, next, percent, points, seconds, showError, table } from "./dom.js";
 import { heatMap } from "./heat.js";
-import { at, change, read } from "./state.js";
+import { at, change, hasGoal, isChosen, read } from "./state.js";
+import { wishes } from "./wishes.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Protocol";
 export const LEAD = "What a person sends instead of the record: how likely is each report, for each record?";
@@ -17,7 +18,8 @@ export async function show(section, state, page) {
   const redesign = () => {
     page.moved();
     clearErrors(section);
-    designed(section, page, work, result).catch((error) => page.isAlive() && showError(section, error));
+    if (!isChosen(read())) return showError(section, { field: "step", message: "Enter the levels that shall be promised, above 0." });
+    return designed(section, page, work, result).catch((error) => page.isAlive() && showError(section, error));
   };
   section.append(choices(state, redesign), errorPlace("sensitive"), work, result);
   await designed(section, page, work, result);
@@ -30,7 +32,8 @@ export async function designed(section, page, work, result, isAgain = false) {
   const isWanted = () => page.isAlive() && JSON.stringify(read()) === mine;
   result.replaceChildren();
   const job = await post("design", { ...choice, again: isAgain });
-  const ended = await follow(job, (told) => status(work, told), isWanted);
+  const working = workLine(work, "Information kept so far", "Stop with the best so far", (told) => stop(told).catch(() => {}));
+  const ended = await follow(job, (told) => status(work, working, told), isWanted);
   if (!ended) {
     if (page.isAlive()) stop(job).catch(() => {}); // something else is chosen now
     return null;
@@ -59,24 +62,30 @@ function stopped(shown) {
   return `Stopped before the search handed anything over: this is the draft it began with (${shown.name}), proved like any other. `;
 }
 
-function status(work, told) {
+function status(work, working, told) {
   if (told.state !== "running") return work.replaceChildren();
   const { share, bound_share: bound } = told.progress;
-  const text = share === undefined ? "Designing …" : `Keeps ${percent(share, 2)} of H(X), at most ${percent(bound, 2)} is possible`;
-  return work.replaceChildren(bar(share, "Information kept so far"), h("span", {}, ` ${told.stopping ? "Stopping …" : text} `),
-    h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => stop(told).catch(() => {}) }, "Stop with the best so far"));
+  const text = share === undefined ? `Designing … ${seconds(told.seconds)}` : `Keeps ${percent(share, 2)} of H(X), at most ${percent(bound, 2)} is possible`;
+  return working(told, share, text);
 }
 
 function choices(state, onchange) {
-  const select = h("select", { id: "protocol", name: "protocol", onchange: () => (change({ protocol: select.value }), onchange()) },
+  const select = h("select", { id: "protocol", name: "protocol", onchange: () => (offer(change({ protocol: select.value })), onchange()) },
     NAMES.map((name) => h("option", { value: name, selected: name === state.protocol }, name)));
   const box = h("input", { type: "checkbox", id: "identifiable", checked: state.identifiable,
     onchange: () => (change({ identifiable: box.checked }), onchange()) });
+  const asks = wishes(state, onchange, { areHidden: (now) => !hasGoal(now) }); // only these are designed for a goal, with layers
+  const wish = h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
+    h("small", {}, "this protocol is made for information and may merge cells; this tells them apart again, at some cost"));
+  const offer = (now) => {
+    asks.follow(now);
+    wish.hidden = hasGoal(now);
+  };
+  offer(state);
   return h("form", { class: "card controls", onsubmit: (event) => event.preventDefault() },
     h("div", { class: "control" }, h("label", { for: "protocol" }, "Protocol"), select, errorPlace("protocol")),
-    h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
-      h("small", {}, "the most informative protocols merge cells, or nearly; this tells them apart again, at some cost")),
-    h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, String(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))));
+    h("div", { class: "control" }, h("span", { class: "label" }, "ε in nats"), h("b", {}, String(state.epsilon)), h("small", {}, h("a", { href: at("tradeoff") }, "change it in the trade-off"))),
+    asks.element, wish);
 }
 
 // Against whom which factor holds, in the words of the server.
@@ -84,10 +93,24 @@ export const promises = (list) =>
   h("dl", { class: "promises" }, list.map((promise) => [h("dt", {}, promise.against), h("dd", {}, promise.text)]));
 
 function gapFact(p) {
+  if (p.error_gap !== null) return fact(percent(p.error_gap), "of the variance, at most", "above what no protocol with these promises beats");
+  if (p.goal && p.goal !== "information") return fact("unknown", "gap to the optimum", "no bound on the error is known for this table");
   const size = p.gap === null ? p.ceiling_gap_bits : p.gap_bits;
   if (size === null) return fact("unknown", "gap to the optimum", "the search was ended before it had a bound");
   const note = p.gap === null ? "to the ceiling, which no protocol of any kind exceeds" : p.gap;
   return fact(`${size < 1e-6 ? "< 1e-6" : size.toPrecision(2)} bits`, "gap to the optimum, at most", note);
+}
+
+// What estimates will look like, in the words of the trade-off.
+function outlookFacts(p) {
+  if (!p.outlook) return [];
+  const { error, margin_s: share, needed } = p.outlook;
+  const from = `from ${count(p.records)} reports, if the table is the truth`;
+  return [
+    fact(points(error), "points, mean error", `${p.goal && p.goal !== "information" ? p.goal_title : "estimates of the goal"}, ${from}`),
+    fact(points(share), "points for a share of S", `half the widest 95 % interval, ${from}`),
+    fact(needed ? count(needed) : error === "inf" ? "never" : "–", "reports for ± 1 point", needed ? "in all estimates of the goal, 95 % intervals" : "some of the goal cannot be estimated from these reports"),
+  ];
 }
 
 function described(p) {
@@ -96,6 +119,7 @@ function described(p) {
       h("h2", {}, `${p.name}: ${p.what}`),
       promises(p.promises),
       h("div", { class: "facts" },
+        ...outlookFacts(p),
         fact(bits(p.bits), "kept", `of ${p.entropy_bits.toFixed(3)} bits`),
         fact(percent(p.share), "of H(X)"),
         gapFact(p),

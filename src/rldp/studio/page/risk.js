@@ -1,7 +1,7 @@
 // Step 4: what someone may learn, and the proof while one looks.
 
 import { post } from "./api.js";
-import { clearErrors, codePanel, count, errorPlace, fact, h, nats, next, percent, seconds, short, showError, table } from "./dom.js";
+import { clearErrors, codePanel, count, errorPlace, fact, h, next, percent, seconds, short, showError, table } from "./dom.js";
 import { rise } from "./charts.js";
 import { designed, promises } from "./protocol.js";
 import { at, read } from "./state.js";
@@ -19,12 +19,11 @@ export async function show(section, state, page) {
 }
 
 function levels(risk) {
-  const odds = (level) => (level.odds === null || level.epsilon === "inf" ? "no limit" : level.odds > 1e6 ? "over a million" : `× ${level.odds.toPrecision(4)}`);
   return h("div", { class: "card" },
     h("h2", {}, `How far one report can move the odds on ${risk.sensitive}`),
     promises(risk.promises),
     h("p", {}, "F is ", risk.set, "."),
-    table("Worst cases, each exact", ["Over what", "ε in nats", "odds"], risk.levels.map((level) => [level.over, nats(level.epsilon), odds(level)])),
+    table("Worst cases, each exact", ["Over what", "ε in nats", "odds"], risk.levels.map((level) => [level.over, level.text, level.odds])),
     h("p", { class: risk.holds ? "good" : "error" }, risk.holds ? `✓ The claim ε = ${short(risk.claimed)} over F holds.` : `✗ The claim ε = ${short(risk.claimed)} is broken.`),
     h("p", {}, risk.worst_case));
 }
@@ -39,7 +38,7 @@ function proofCard(section) {
     try {
       const proof = await post("proof", read());
       told.replaceChildren(
-        h("p", { class: "good" }, `✓ Proved: ε = ${short(proof.epsilon)} over ${proof.uncertainty}.`),
+        ...proof.proved.map((claim) => h("p", { class: "good" }, `✓ Proved: ${claim}.`)),
         h("div", { class: "facts" }, fact(count(proof.conditions), "exact inequalities"), fact(proof.slack.toPrecision(2), "least room", "1 − left/right side"), fact(seconds(proof.seconds), "to check")),
         h("p", { class: "quiet" }, "Fingerprint of the protocol: ", h("code", { class: "long" }, proof.fingerprint)));
     } catch (error) {
@@ -52,8 +51,8 @@ function proofCard(section) {
 }
 
 function values(risk) {
-  return h("div", { class: "card" },
-    h("h2", {}, `${risk.sensitive}: before and after a report`),
+  return h("div", { class: "card wide" },
+    h("h2", {}, `${risk.sensitive}: before and after a report, by who guesses`),
     table("Of 1,000 people, before → after a report, at the frequencies of the table", ["Who guesses", `${risk.sensitive} guessed rightly`, "more than 95 % certain", "more than 99 % certain", "odds"], risk.attackers),
     table("Share of people, and the highest chance after any report, for someone who knows nothing else, over F", [risk.sensitive, "share", "", "at most after"],
       risk.values.map((value) => [value.label, percent(value.prior), rise(value.prior, value.posterior), value.prior ? percent(value.posterior) : "never seen"])),
@@ -61,4 +60,4 @@ function values(risk) {
 }
 
 const limits = (risk) =>
-  h("div", { class: "card caution" }, h("h2", {}, "What is not promised"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));
+  h("div", { class: "card caution wide" }, h("h2", {}, "What is not promised"), h("ul", {}, risk.not_covered.map((sentence) => h("li", {}, sentence))));

@@ -4,11 +4,13 @@ import { decimal } from "./dom.js";
 
 export const STEPS = ["data", "tradeoff", "protocol", "risk", "use", "code"];
 
-const DEFAULTS = { missing: "error", kind: "chi-square", epsilon: 1, protocol: "best", identifiable: false };
+const DEFAULTS = { missing: "error", kind: "chi-square", epsilon: 1, protocol: "best", identifiable: false, goal: "cells" };
 
 // The sets F that the server knows, with their parameters.
 let sets = [];
-export const learn = (told) => (sets = told);
+let goals = [];
+export const learn = (told) => ([sets, goals] = [told.sets, told.goals]);
+export const allGoals = () => goals;
 export const allSets = () => sets;
 export const setOf = (state) => sets.find((set) => set.kind === state.kind) ?? { kind: state.kind, parameters: [] };
 export const allParameters = () => [...new Map(sets.flatMap((set) => set.parameters).map((parameter) => [parameter.name, parameter])).values()];
@@ -28,8 +30,16 @@ export function read() {
     epsilon: number("epsilon"),
     protocol: words.get("protocol") ?? DEFAULTS.protocol,
     identifiable: words.get("identifiable") === "yes",
+    goal: words.get("goal") ?? DEFAULTS.goal,
+    ...Object.fromEntries(LAYERS.map((name) => [name, layer(words.get(name))])),
   };
 }
+
+// The two guarantees beside ε over F: recommended ("auto"), not asked for ("none"), or a level; null: not a number.
+export const LAYERS = ["epsilon_given_u", "epsilon_all"];
+const layer = (word) => (word === null || word === "auto" ? "auto" : word === "none" ? "none" : decimal(word));
+// protocols that are designed for the goal, with the layers
+export const hasGoal = (state) => ["best", "optimal"].includes(state.protocol);
 
 export function address(state) {
   const words = new URLSearchParams({ step: state.step });
@@ -44,6 +54,8 @@ export function address(state) {
   words.set("epsilon", state.epsilon ?? "");
   words.set("protocol", state.protocol);
   if (state.identifiable) words.set("identifiable", "yes");
+  if (state.goal !== DEFAULTS.goal) words.set("goal", state.goal);
+  for (const name of LAYERS) if (state[name] !== "auto") words.set(name, state[name] ?? "");
   return `#${words}`;
 }
 
@@ -64,5 +76,5 @@ function isGiven(parameter, value) {
 }
 // whether a protocol can be designed; the trade-off asks for what is wrong or missing
 export const isChosen = (state) =>
-  isReady(state) && isBetween(state.epsilon, 0, MOST_EPSILON) && setOf(state).parameters.every((parameter) => isGiven(parameter, state[parameter.name]));
+  isReady(state) && isBetween(state.epsilon, 0, MOST_EPSILON) && LAYERS.every((name) => typeof state[name] === "string" || isBetween(state[name], 0, MOST_EPSILON)) && setOf(state).parameters.every((parameter) => isGiven(parameter, state[parameter.name]));
 export const isOpen = (step, state) => step === "data" || (step === "tradeoff" ? isReady(state) : isChosen(state));

@@ -1,12 +1,14 @@
-// Step 2: what every protocol keeps over ε; ε and α move and everything follows.
+// Step 2: errors of estimates and information over ε; ε, the goal and the promises move and everything follows.
 
 import { follow, post, stop } from "./api.js";
-import { bits, clearErrors, codePanel, decimalField, errorPlace, h, next, notYet, percent, seconds, short, showError, table } from "./dom.js";
-import { bar, curves, swatch } from "./charts.js";
-import { MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
+import { bits, clearErrors, codePanel, count, decimalField, errorPlace, h, next, notYet, percent, points as inPoints, short, showError, table } from "./dom.js";
+import { curves, isDrawn, swatch } from "./charts.js";
+import { LAYERS, MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
+import { wishes } from "./wishes.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Trade-off";
-export const LEAD = "How much of the information does each protocol keep, at which ε? Move ε and α, then choose a protocol.";
+export const LEAD = "What will estimates look like, and how much information is kept, at which ε? Say what the reports are for and what shall be promised to whom, then choose a protocol.";
 
 const ORDER = ["best", "polyopt", "ue-cr", "grr-cr", "ir", "srr", "ue", "grr", "ceiling"];
 const SETTLED = 450; // milliseconds without a move before searches begin
@@ -15,28 +17,45 @@ const fromSlider = (place, low, high) => Number((low * (high / low) ** (place / 
 
 export async function show(section, state, page) {
   const hidden = new Set();
+  let measure = state.goal === "information" ? "information" : "error";
   let answer = null, job = null, isHalted = false, isMoving = false, timer = 0, asked = 0, sets = 0;
   const picture = h("div", { class: "picture" });
   const tip = h("div", { class: "tip", hidden: true });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Lines to show" });
   const early = h("p", { class: "quiet early" });
   const search = h("div", { class: "search", role: "status" });
+  const working = workLine(search, "Searches", "Stop", halt);
   const below = h("div");
   const about = h("p", { class: "quiet" });
-  section.append(controls(state, moved), errorPlace("sensitive"), h("div", { class: "card" }, picture, legend, early, search, about), below);
+  const asks = wishes(state, () => {
+    measure = read().goal === "information" ? "information" : "error";
+    moved(true);
+  });
+  const worlds = h("div", { class: "choices worlds", role: "group", "aria-label": "What the chart shows" });
+  section.append(controls(state, asks, moved), errorPlace("sensitive"), h("div", { class: "card" }, worlds, picture, legend, early, search, about), below);
 
   const points = () => [...answer.curves, ...answer.searched].filter((point) => point.epsilon <= answer.most);
   const current = () => {
     const searched = answer.searched.filter((point) => point.epsilon === answer.epsilon);
     const all = new Map([...answer.at, ...searched].map((point) => [point.protocol, point]));
-    return [...all.values()].sort((a, b) => b.bits - a.bits);
+    return [...all.values()].sort(isBefore);
   };
+  // the best for the goal first; the ceiling is no protocol, and a protocol without estimates is last
+  const order = (point) => (point.protocol === "ceiling" ? -1 : answer.goal === "information" ? 0 : typeof point.error === "number" ? point.error : Infinity);
+  const isBefore = (a, b) => (order(a) === order(b) ? b.bits - a.bits : order(a) - order(b));
   const least = (point, text) => (point.is_early ? `≥ ${text}` : text);
+  const most = (point, text) => (point.is_early && typeof point.error === "number" ? `≤ ${text}` : text);
 
   function draw() {
     const all = points();
-    const names = ORDER.filter((name) => all.some((point) => point.protocol === name));
-    picture.replaceChildren(tip, curves({ points: all, most: answer.most, entropy: answer.entropy_bits, epsilon: answer.epsilon, hidden,
+    const names = ORDER.filter((name) => all.some((point) => point.protocol === name && isDrawn(measure, point)));
+    worlds.replaceChildren(...[["error", "Errors of estimates"], ["information", "Information kept"]].map(([name, text]) =>
+      h("button", { type: "button", class: "small", "aria-pressed": String(name === measure), id: `world-${name}`, onclick: () => {
+        measure = name;
+        draw();
+        section.querySelector(`#world-${name}`).focus();
+      } }, text)));
+    picture.replaceChildren(tip, curves({ points: all, measure, most: answer.most, entropy: answer.entropy_bits, epsilon: answer.epsilon, hidden,
       width: Math.max(300, picture.clientWidth || 900), onpick: (epsilon) => pick(epsilon), onhover: hover }));
     const isSame = [...legend.children].map((child) => child.dataset.name).join() === names.join();
     if (!isSame)
@@ -48,7 +67,7 @@ export async function show(section, state, page) {
             draw();
           } }, swatch(name), name)));
     early.textContent = all.some((point) => point.is_early && !hidden.has(point.protocol))
-      ? "Hollow marks and “≥”: the search ended early, so the protocol keeps at least this much. What is found at a smaller ε counts at a larger one too, as it is private there as well." : "";
+      ? "Hollow marks, “≥” and “≤”: the search ended early, so the protocol keeps at least this much, or errs by at most this. What is found at a smaller ε counts at a larger one too, as it is private there as well." : "";
     rows();
   }
 
@@ -63,7 +82,7 @@ export async function show(section, state, page) {
   // Nothing is shown under a choice that it does not belong to.
   function empty() {
     answer = null;
-    for (const place of [picture, legend, search]) place.replaceChildren();
+    for (const place of [picture, legend, search, worlds]) place.replaceChildren();
     early.textContent = about.textContent = "";
     below.replaceChildren(way());
   }
@@ -80,10 +99,13 @@ export async function show(section, state, page) {
     const choice = (name) =>
       name === "ceiling" ? "" :
       h("input", { type: "radio", name: "protocol", value: name, checked: name === protocol, "aria-label": `Use ${name}`,
-        onchange: () => (change({ protocol: name }), page.moved(), draw()) });
+        onchange: () => (asks.follow(change({ protocol: name })), page.moved(), draw()) });
+    const isProtocol = (point, text) => (point.protocol === "ceiling" ? "" : text);
     const row = (point) => [
       h("span", { class: "name" }, swatch(point.protocol), point.protocol),
-      choice(point.protocol), least(point, bits(point.bits)), least(point, percent(point.share)), seconds(point.seconds),
+      choice(point.protocol), isProtocol(point, most(point, inPoints(point.error))), isProtocol(point, inPoints(point.margin_s)),
+      isProtocol(point, point.needed ? count(point.needed) : point.error === "inf" ? "never" : "–"),
+      least(point, bits(point.bits)), least(point, percent(point.share)), point.known_u ?? "", point.always ?? "",
       h("span", {}, answer.titles[point.protocol] ?? "", point.is_early ? h("small", { class: "warn" }, point.from_epsilon === null ? " (search ended early)" : ` (search ended early; found at ε = ${point.from_epsilon})`) : null),
     ];
     if (!listed.some((point) => point.protocol === protocol) && protocol !== "best")
@@ -100,9 +122,11 @@ export async function show(section, state, page) {
     code.open = openCode;
     below.replaceChildren(
       h("div", { class: "card" }, h("h2", {}, `At ε = ${epsilon}`),
-        table(`What each keeps of H(X) = ${answer.entropy_bits.toFixed(3)} bits at ε = ${epsilon}`,
-          ["Protocol", "Use", "Keeps", "of H(X)", "Time", "What it is"],
-          [...waiting.map((name) => [h("span", { class: "name" }, swatch(name), name), choice(name), "searching", "", "", h("span", {}, answer.titles[name])]),
+        h("p", { class: "quiet" }, `The best for the goal first: ${answer.goal_title}. Errors are in percentage points, from ${count(answer.records)} reports, if the table is the truth: the mean error of ${answer.goal === "information" ? "the cells" : "the goal"}, and half the widest 95 % interval of a share of S. `,
+          `Then how many reports make all 95 % intervals of ${answer.goal === "information" ? "the cells" : "the goal"} ± 1 point wide. “ε, U known” holds against someone who knows the person's U, “ε, always” whatever is true.`),
+        table(`Estimates from ${count(answer.records)} reports, what each keeps of H(X) = ${answer.entropy_bits.toFixed(3)} bits, and what else it promises, at ε = ${epsilon}`,
+          ["Protocol", "Use", "error", "P(s)", "reports for ±\u00a01", "Keeps", "of H(X)", "ε, U known", "ε, always", "What it is"],
+          [...waiting.map((name) => [h("span", { class: "name" }, swatch(name), name), choice(name), "searching", "", "", "", "", "", "", h("span", {}, answer.titles[name])]),
             ...listed.filter((point) => !Number.isNaN(point.bits)).map(row)], { class: "choose" })),
       h("details", { class: "all", open }, h("summary", {}, "All points as a table"),
         table("Share of H(X) kept, by ε in nats", ["ε", ...names],
@@ -118,8 +142,8 @@ export async function show(section, state, page) {
     if (value === null) return;
     tip.classList.toggle("left", value > 0.55 * answer.most); // where the fewest lines are
     tip.replaceChildren(h("strong", {}, `ε = ${short(value)}`),
-      h("dl", {}, figures.map((figure) => [h("dt", {}, swatch(figure.protocol), figure.protocol), h("dd", {}, least(figure, `${percent(figure.share)} · ${bits(figure.bits)}`))])),
-      figures.some((figure) => figure.is_early) ? h("small", {}, "≥ the search ended early: at least this much") : "");
+      h("dl", {}, figures.map((figure) => [h("dt", {}, swatch(figure.protocol), figure.protocol), h("dd", {}, measure === "error" ? most(figure, inPoints(figure.error)) : least(figure, `${percent(figure.share)} · ${bits(figure.bits)}`))])),
+      figures.some((figure) => figure.is_early) ? h("small", {}, measure === "error" ? "≤ the search ended early: at most this error" : "≥ the search ended early: at least this much") : "");
   }
 
   function pick(epsilon) {
@@ -141,6 +165,7 @@ export async function show(section, state, page) {
       sets += 1;
     }
     clearErrors(section);
+    asks.follow(read());
     const wrong = unreadable();
     if (wrong) {
       empty();
@@ -167,7 +192,7 @@ export async function show(section, state, page) {
   function unreadable() {
     const now = read();
     const isMissing = ({ name }) => now[name] === null;
-    const { name, is_number: isNumber, title } = [{ name: "epsilon", is_number: true }, ...setOf(now).parameters].find(isMissing) ?? {};
+    const { name, is_number: isNumber, title } = [{ name: "epsilon", is_number: true }, ...LAYERS.map((name) => ({ name, is_number: true })), ...setOf(now).parameters].find(isMissing) ?? {};
     if (!name) return null;
     if (!isNumber) return { field: name, message: `Enter ${title}.` };
     const text = section.querySelector(`#${name}`).value.trim();
@@ -200,9 +225,7 @@ export async function show(section, state, page) {
   }
 
   function status(told) {
-    if (told.state === "running")
-      search.replaceChildren(bar(told.progress.share, "Searches"), h("span", {}, told.stopping ? "Stopping …" : ` searching ${told.progress.note ?? ""} `),
-        h("button", { type: "button", class: "small", id: "stop", disabled: told.stopping, onclick: () => halt(told) }, "Stop"));
+    if (told.state === "running") working(told, told.progress.share, `searching ${told.progress.note ?? ""}`);
     else if (told.state === "stopped" && isMoving) search.replaceChildren(h("span", {}, "Searches begin when ε rests …"));
     else if (told.state === "stopped")
       search.replaceChildren(h("span", {}, "Searches stopped: what was found stays. "),
@@ -224,7 +247,7 @@ export async function show(section, state, page) {
   await moved();
 }
 
-function controls(state, onmove) {
+function controls(state, asks, onmove) {
   const pair = (name, label, hint, low, high, value) => {
     let timer = 0;
     const moved = (chosen) => {
@@ -261,7 +284,7 @@ function controls(state, onmove) {
     allSets().map((set) => h("option", { value: set.kind, selected: set.kind === state.kind }, set.title)));
   offer(state);
   return h("form", { class: "card controls", onsubmit: (event) => event.preventDefault() },
-    pair("epsilon", "ε in nats", "one report changes the odds on S by at most a factor e^ε, for someone who knows nothing else about the person", 0.05, 8, state.epsilon),
+    pair("epsilon", "ε in nats", "Against someone who knows nothing else about the person: one report changes their odds on S by at most a factor e^ε, for every distribution in F.", 0.05, 8, state.epsilon),
     h("div", { class: "control" }, h("label", { for: "kind" }, "Private for"), kind, h("small", {}, "the set F of distributions that may be true"), errorPlace("kind")),
-    fields.map(([, field]) => field));
+    fields.map(([, field]) => field), asks.element);
 }

@@ -2,10 +2,11 @@
 
 import { follow, post, stop, upload } from "./api.js";
 import { announce, clearErrors, codePanel, count, decimal, decimalField, errorPlace, fact, h, next, percent, short, showError, table } from "./dom.js";
-import { bar, interval } from "./charts.js";
+import { interval } from "./charts.js";
 import { HOLDS_COUNTS, savers } from "./code.js";
 import { designed } from "./protocol.js";
-import { at, read } from "./state.js";
+import { at, hasGoal, read } from "./state.js";
+import { workLine } from "./working.js";
 
 export const TITLE = "Use";
 export const LEAD = "Keep the protocol, release records through it, and get the table back from the reports.";
@@ -58,10 +59,10 @@ function releaseCard(section, about, page, onreports) {
     start.disabled = true;
     try {
       const job = await post("release", { ...read(), records, format: format.value, shuffle: shuffle.checked });
+      const working = workLine(told, "Records released", "Stop", (now) => stop(now).catch(() => {}));
       const ended = await follow(job, (now) => {
-        const { records: done = 0, of = 0, share = 0 } = now.progress;
-        told.replaceChildren(bar(share, "Records released"), h("span", {}, ` ${count(done)} of ${count(of)} records `),
-          h("button", { type: "button", class: "small", onclick: () => stop(now) }, "Stop"));
+        const { records: done = 0, of = 0, share } = now.progress;
+        working(now, share, `${count(done)} of ${count(of)} records`);
       }, page.isAlive);
       if (!ended) return;
       if (ended.error) throw Object.assign(new Error(ended.error), { field: "records" });
@@ -126,7 +127,7 @@ function estimateCard(section, page) {
 
 // The most informative design is seldom the easiest to estimate from.
 const narrower = () =>
-  read().identifiable ? "" : h("p", { class: "quiet" }, "Too wide? “Every cell can be estimated” in the ", h("a", { href: at("protocol") }, "protocol step"), " asks for a design whose cells reports tell well apart.");
+  hasGoal(read()) && read().goal !== "information" ? "" : h("p", { class: "quiet" }, "Too wide? “best” with the goal “estimates of every cell” in the ", h("a", { href: at("protocol") }, "protocol step"), " is designed for narrow intervals.");
 
 function figures(told) {
   const part = (caption, records) => {
@@ -136,10 +137,11 @@ function figures(told) {
   };
   return [
     h("p", {}, `${count(told.reports)} reports. `, told.fit < 0.01 ? h("b", { class: "error" }, `Poor fit (p = ${told.fit.toPrecision(2)}): these reports can hardly come from this protocol.`) : `They fit the protocol (p = ${told.fit.toPrecision(2)}).`),
-    told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Choose “every cell can be estimated” in the protocol step to tell them apart.`) : null,
+    told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Design “best” for “estimates of every cell” in the protocol step to tell them apart.`) : null,
     narrower(),
     h("p", { class: "quiet" }, "● estimate with its interval   × design sample"),
     part("Cells", told.cells), part("S", told.s), told.u.length ? part("U", told.u) : null,
+    told.forgery ? h("p", { class: "quiet" }, told.forgery) : null,
   ].filter(Boolean);
 }
 

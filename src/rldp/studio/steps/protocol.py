@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
+from rldp.studio.outlook import GOAL_TITLES, outlook
 from rldp.studio.promise import promises
 from rldp.studio.session import Session
 from rldp.studio.tasks import Design, find_design
+from rldp.utility.goal import INFORMATION
 
 _MOST_ENTRIES = 2**20  # of a matrix that is built to be drawn
 _MOST_COLUMNS = 40  # reports that are drawn
@@ -43,7 +46,7 @@ def start(session: Session, body: dict[str, Any]) -> dict[str, Any]:
             else:
                 job.progress = job.progress | _so_far(content, entropy)
 
-        arguments = (setting.F, choice.epsilon, choice.protocol, choice.identifiable)
+        arguments = (setting.F, choice.epsilon, choice.protocol, choice.wishes)
         found: Design | None = job.search(session.jobs.workers, hear, find_design, *arguments)
         if found is not None:
             session.designs.put(choice.id, found)
@@ -86,6 +89,11 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "bits": bits(p.utility),
         "share": p.normalised_utility,
         "entropy_bits": bits(p.table.entropy),
+        "goal": choice.goal if choice.has_goal else None,
+        "goal_title": GOAL_TITLES[choice.goal] if choice.has_goal else None,
+        "records": p.table.n,
+        "outlook": _outlook(p, choice.goal),
+        "error_gap": p.error.gap if _has_error(p) else None,
         "gap": None if p.optimality_gap is None else gap_in_words(p),
         "gap_bits": None if p.optimality_gap is None else bits(p.optimality_gap),
         "ceiling_gap_bits": None if above is None else bits(max(0.0, above - p.utility)),
@@ -101,6 +109,16 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "fingerprint": p.fingerprint,
         "code": code.snippets("protocol", choice, session.file(choice.data).name),
     }
+
+
+def _outlook(p: ReleaseProtocol, goal: str) -> dict[str, Any] | None:
+    found = outlook(p.channel, p.table, goal)
+    return None if found is None else asdict(found)
+
+
+def _has_error(p: ReleaseProtocol) -> bool:
+    """Whether it was designed for estimates, so that it knows what no protocol beats."""
+    return p.options.get("goal", INFORMATION) != INFORMATION
 
 
 def channel(p: ReleaseProtocol) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rldp.auditing.coverage import Coverage
 from rldp.auditing.risk import risk
+from rldp.decimals import ratio_up, rounded_up, shortest
 from rldp.presentation.promises import (
     covered,
     is_kept,
@@ -30,7 +31,7 @@ from rldp.protocol.loading import verify
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.choices import Choice
-from rldp.studio.promise import promises
+from rldp.studio.promise import MOST, promises
 from rldp.studio.session import Session
 
 
@@ -53,7 +54,7 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
         "promises": promises(p, result.audit),
         "holds": is_kept(result, p.epsilon),
         "levels": [
-            {"over": over, "epsilon": epsilon, "odds": math.exp(epsilon) if epsilon < 700 else None}
+            {"over": over, "epsilon": epsilon, "text": rounded_up(epsilon), "odds": _odds(epsilon)}
             for over, epsilon in level_rows(result, p.schema).items()
         ],
         "worst_case": worst_case(result, p.uncertainty, p.channel, S, is_protocol=True),
@@ -68,6 +69,13 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
         "also_covered": covered(beyond, p.uncertainty),
         "not_covered": not_covered(beyond, p.uncertainty),
     }
+
+
+def _odds(epsilon: float) -> str:
+    """A factor of odds, never smaller than it is."""
+    if math.isinf(epsilon):
+        return "no limit"
+    return "over a million" if epsilon > MOST else f"× {ratio_up(math.exp(epsilon))}"
 
 
 def _coverage(found: Coverage | None) -> list[str]:
@@ -85,6 +93,9 @@ def proof(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "epsilon": float(checked.epsilon),
         "uncertainty": checked.uncertainty,
+        "proved": [
+            f"ε = {shortest(one.epsilon)} over {one.uncertainty}" for one in checked.guarantees
+        ],
         "conditions": checked.conditions,
         "slack": checked.slack,
         "seconds": time.perf_counter() - start,

@@ -1,10 +1,12 @@
-"""Step 2, trade-off: what every protocol keeps over ε; searches report as they go."""
+"""Step 2, trade-off: errors and information of every protocol over ε; searches as they go."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields
 from typing import Any
 
-from rldp.decimals import shortest
+from rldp.decimals import brief_up, shortest
 from rldp.designing.catalogue import BEST, CEILING
 from rldp.designing.compare import Record
 from rldp.presentation.texts import TITLES, columns_title, set_in_words
@@ -12,11 +14,15 @@ from rldp.studio import code
 from rldp.studio.answers import bits
 from rldp.studio.choices import Choice
 from rldp.studio.jobs import Job
+from rldp.studio.outlook import GOAL_TITLES, Outlook
+from rldp.studio.promise import MOST
 from rldp.studio.session import GRID, Session, Setting
 from rldp.studio.tasks import Point, find_points
+from rldp.utility.goal import INFORMATION
 
 SEARCHED = (CEILING, "polyopt", BEST)
 SEARCHED_AT = (1.0, 0.5, 2.0, 4.0, 0.25, 3.0, 1.5, 6.0, 8.0)
+_FORESEEN = tuple(field.name for field in fields(Outlook))
 
 
 def curves(session: Session, body: dict[str, Any]) -> dict[str, Any]:
@@ -31,6 +37,10 @@ def curves(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "epsilon": choice.epsilon,
         "most": max(GRID[-1], choice.epsilon),
         "titles": TITLES,
+        "goal": choice.goal,
+        "goal_title": GOAL_TITLES[choice.goal],
+        "records": table.n,
+        "layers": choice.levels,
         "curves": [_closed_form(record) for record in setting.curves(choice.epsilon)],
         "at": figures_at(setting, choice.epsilon),
         "searched": searched(setting),
@@ -60,7 +70,8 @@ def search(session: Session, body: dict[str, Any]) -> dict[str, Any]:
             job.progress = job.progress | _progress(done / len(wanted), setting)
 
         if wanted:
-            job.search(session.jobs.workers, hear, find_points, setting.F, wanted)
+            arguments = (setting.F, wanted, choice.goal, choice.layers)
+            job.search(session.jobs.workers, hear, find_points, *arguments)
         job.progress = _progress(done / max(1, len(wanted)), setting)
 
     return session.jobs.start("curves", work).summary()
@@ -71,10 +82,11 @@ def _progress(share: float, setting: Setting) -> dict[str, Any]:
 
 
 def searched(setting: Setting) -> list[dict[str, Any]]:
-    """What searches found, as curves that never fall.
+    """What searches found, as curves that never get worse.
 
     What is private at ε is private at every larger ε. So what is kept at a smaller ε can be kept
-    here too, and what nothing exceeds at a larger ε nothing exceeds here.
+    here too, and what nothing exceeds at a larger ε nothing exceeds here. For a goal other than
+    information the protocol with the smallest error is the better one.
     """
     points = sorted(setting.searched.values(), key=lambda point: point.epsilon)
     entropy = setting.F.table.entropy
@@ -85,13 +97,19 @@ def searched(setting: Setting) -> list[dict[str, Any]]:
             if name == CEILING:
                 source = min((p for p in mine if p.epsilon >= point.epsilon), key=_utility)
             else:
-                source = max((p for p in mine if p.epsilon <= point.epsilon), key=_utility)
+                is_better = _utility if setting.goal == INFORMATION else _accuracy
+                source = max((p for p in mine if p.epsilon <= point.epsilon), key=is_better)
             found.append(_carried(point, source, entropy))
     return found
 
 
 def _utility(point: Point) -> float:
     return point.utility
+
+
+def _accuracy(point: Point) -> tuple[float, float]:
+    error = math.inf if point.outlook is None else point.outlook.error
+    return -error, point.utility
 
 
 def _carried(point: Point, source: Point, entropy: float) -> dict[str, Any]:
@@ -105,10 +123,28 @@ def _carried(point: Point, source: Point, entropy: float) -> dict[str, Any]:
         "seconds": point.seconds,
         "is_early": point.is_early,
         "from_epsilon": source.epsilon if is_from_another else None,
+        **_foreseen(source.outlook),
     }
 
 
-def _closed_form(record: Record) -> dict[str, Any]:
+def _foreseen(outlook: Outlook | None) -> dict[str, Any]:
+    """What estimates will look like, and the further levels; null where it is not known."""
+    if outlook is None:
+        return dict.fromkeys(_FORESEEN)
+    told = {name: getattr(outlook, name) for name in _FORESEEN}
+    levels = {"known_u": outlook.epsilon_given_u, "always": outlook.epsilon_all}
+    return told | {name: _level(epsilon) for name, epsilon in levels.items()}
+
+
+def _level(epsilon: float) -> str:
+    """A level for a table, never smaller than it is."""
+    return "none" if epsilon > MOST else brief_up(epsilon)
+
+
+def _closed_form(record: Record, outlook: Outlook | None = None) -> dict[str, Any]:
+    told = _foreseen(outlook)
+    if outlook is None:
+        told["error"] = record["error"]
     return {
         "protocol": record["protocol"],
         "epsilon": record["epsilon"],
@@ -117,6 +153,7 @@ def _closed_form(record: Record) -> dict[str, Any]:
         "seconds": record["seconds"],
         "is_early": False,
         "from_epsilon": None,
+        **told,
     }
 
 
@@ -128,6 +165,16 @@ def figures(setting: Setting, epsilon: float) -> list[dict[str, Any]]:
 
 
 def figures_at(setting: Setting, epsilon: float) -> list[dict[str, Any]]:
-    """What is known at one ε."""
+    """What is known at one ε, the best for the goal first."""
+    outlooks = setting.outlooks(epsilon)
+    closed = [_closed_form(record, outlooks[record["protocol"]]) for record in setting.at(epsilon)]
     found = [point for point in searched(setting) if point["epsilon"] == epsilon]
-    return [*(_closed_form(record) for record in setting.at(epsilon)), *found]
+    return sorted([*closed, *found], key=lambda point: rank(point, setting.goal))
+
+
+def rank(point: dict[str, Any], goal: str) -> tuple[float, float]:
+    """What comes first: the smallest error of the goal, or the most information."""
+    error = point["error"]
+    if goal == INFORMATION or point["protocol"] == CEILING:
+        error = -1.0 if point["protocol"] == CEILING else 0.0
+    return math.inf if error is None or error != error else error, -point["bits"]

@@ -12,6 +12,7 @@ import pyarrow.csv
 from rldp.errors import DataError, RldpError
 from rldp.estimation.export import figure_records
 from rldp.estimation.sample_size import plan
+from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol, saved_text
 from rldp.release.randomness import SecureWords
 from rldp.release.shuffle import random_order
@@ -116,6 +117,7 @@ def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "method": e.method,
         "fit": e.goodness_of_fit.p_value,
         "hidden": int((~e.identified).sum()),
+        "forgery": forgery_in_words(e) if e.method == "inversion" else "",
         "cells": _beside(figure_records(cells, e.cells), sample.p_su.ravel().tolist()),
         "s": _beside(figure_records(list(schema.s_labels), e.s), sample.p_s.tolist()),
         "u": _beside(figure_records(list(schema.u_labels), e.u), sample.p_su.sum(axis=0).tolist())

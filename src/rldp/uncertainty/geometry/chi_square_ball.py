@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rldp._types import Array
+from rldp._types import Array, Flags
 
 _STEPS = 60  # of Newton at most; a handful is usual
 _ULP = float(np.finfo(float).eps)
@@ -244,33 +244,54 @@ def shared_maximum(
     # at the minimum S_i² is η weight_i k_i³/2, and no k_i is far from 1
     square = (p * np.sqrt(gap + x[..., None])).sum(axis=-1) ** 2
     x = np.maximum(x, (square / weight).max(axis=0) * weight - square)
-    at, best = x, np.full(K.shape, np.inf)
+    shape = K.shape
+    gap, p = (part.reshape(2, -1, c.shape[-1]) for part in (gap, p))
+    weight, x, K = weight.reshape(2, -1), x.reshape(2, -1), K.reshape(-1)
+    least, rows = np.full(K.shape, np.inf), np.arange(K.size)
+    at, best = x, least
     for _ in range(_STEPS):
-        a = np.sqrt(gap + x[..., None])
-        S, Z, V = (p * a).sum(axis=-1), (p / a).sum(axis=-1) / 2, -(p / a**3).sum(axis=-1) / 4
-        part = (weight * S / 2) ** (2 / 3)
-        W = part.sum(axis=0)
-        value = x.sum(axis=0) - 4 * W**3 / K**2
-        is_down = value <= best
-        at, best = np.where(is_down, x, at), np.minimum(best, value)
-        # Newton on a convex function of two positive numbers; half of a step that led up
-        slope = 2 / 3 * part * Z / S
-        bend = 2 / 3 * part * (V / S - (Z / S) ** 2 / 3)
-        g = 1 - 12 * W**2 / K**2 * slope
-        h = -12 / K**2 * (2 * W * slope**2 + W**2 * bend)
-        cross = -24 / K**2 * W * slope[0] * slope[1]
-        determinant = np.maximum(h[0] * h[1] - cross**2, 1e-6 * h[0] * h[1])
-        step = -np.stack([h[1] * g[0] - cross * g[1], h[0] * g[1] - cross * g[0]]) / determinant
-        kept = np.clip(step, -0.9 * x, 9 * x)
-        # where a number is held back, the other one answers to that
-        is_held = np.abs(step - kept) > 0
-        answer = np.clip(-(g + cross * kept[::-1]) / h, -0.9 * x, 9 * x)
-        first = is_held[0] & ((step[0] / x[0]) ** 2 >= (step[1] / x[1]) ** 2)
-        kept[1] = np.where(first, answer[1], kept[1])
-        kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
-        new = np.where(is_down, x + kept, (x + at) / 2)
-        is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-14
-        if (is_small & (np.abs(new - x) < x / 2).all(axis=0)).all():
+        new, value, is_there = _newton(gap, p, weight, K, x, at, best)
+        at, best = np.where(value <= best, x, at), np.minimum(best, value)
+        least[rows] = best
+        if is_there.all():
             break
         x = np.maximum(new, _NO_DISTANCE)
-    return np.asarray(top.sum(axis=0) + size * best)
+        if 2 * np.count_nonzero(is_there) > rows.size:  # go on with the others alone
+            left = ~is_there
+            rows, K, best = rows[left], K[left], best[left]
+            gap, p, weight, x, at = (part[:, left] for part in (gap, p, weight, x, at))
+    return np.asarray(top.sum(axis=0) + size * least.reshape(shape))
+
+
+def _newton(
+    gap: Array, p: Array, weight: Array, K: Array, x: Array, at: Array, best: Array
+) -> tuple[Array, Array, Flags]:
+    """One step of Newton on a convex function of two positive numbers x, row by row.
+
+    The answer is where it leads, the function at x, and whether x is the minimum. A step that led
+    up from the best point so far is taken half way back to it.
+    """
+    a = np.sqrt(gap + x[..., None])
+    inverse = p / a
+    S, Z = (p * a).sum(axis=-1), inverse.sum(axis=-1) / 2
+    V = -(inverse / (a * a)).sum(axis=-1) / 4
+    part = np.cbrt((weight * S / 2) ** 2)
+    W = part.sum(axis=0)
+    value = x.sum(axis=0) - 4 * W**3 / K**2
+    slope = 2 / 3 * part * Z / S
+    bend = 2 / 3 * part * (V / S - (Z / S) ** 2 / 3)
+    g = 1 - 12 * W**2 / K**2 * slope
+    h = -12 / K**2 * (2 * W * slope**2 + W**2 * bend)
+    cross = -24 / K**2 * W * slope[0] * slope[1]
+    determinant = np.maximum(h[0] * h[1] - cross**2, 1e-6 * h[0] * h[1])
+    step = -np.stack([h[1] * g[0] - cross * g[1], h[0] * g[1] - cross * g[0]]) / determinant
+    kept = np.clip(step, -0.9 * x, 9 * x)
+    # where a number is held back, the other one answers to that
+    is_held = np.abs(step - kept) > 0
+    answer = np.clip(-(g + cross * kept[::-1]) / h, -0.9 * x, 9 * x)
+    first = is_held[0] & ((step[0] / x[0]) ** 2 >= (step[1] / x[1]) ** 2)
+    kept[1] = np.where(first, answer[1], kept[1])
+    kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
+    new = np.where(value <= best, x + kept, (x + at) / 2)
+    is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-14
+    return new, value, is_small & (np.abs(new - x) < x / 2).all(axis=0)

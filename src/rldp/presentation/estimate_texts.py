@@ -1,0 +1,31 @@
+"""What to know about an estimate, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rldp.estimation.result import Estimate
+
+
+def forgery_in_words(e: Estimate, forged: int = 0) -> str:
+    """What so many forged reports could do; 1 in 100 if no number is given."""
+    k = forged or max(1, e.n // 100)
+    shift, weight = e.influence(k), e.largest_weight
+    if np.isnan(weight).all():
+        return "No cell is identified, so forged reports change bounds only."
+    place = int(np.nanargmax(np.where(np.isnan(weight), np.nan, shift)))
+    s, u = divmod(place, e.schema.n_u)
+    cell = e.schema.s_labels[s] + (f" | {e.schema.u_labels[u]}" if e.schema.useful else "")
+    text = (
+        f"Forged reports: one report counts up to {np.nanmax(weight):.3g} times as much as a "
+        f"person without noise. {k:,} forged {'one' if k == 1 else 'ones'} added to the {e.n:,} "
+        f"could move a cell by up to {100 * shift.ravel()[place]:.2g} percentage points ({cell})"
+    )
+    if e.schema.useful and e.s.identified.any():
+        rows = np.repeat(np.eye(e.schema.n_s)[:, :, None], e.schema.n_u, axis=2)
+        most = float(e.influence(k, rows)[e.s.identified].max())
+        text += f", and a share of S by up to {100 * most:.2g}"
+    return f"{text}; no test of fit need notice them."

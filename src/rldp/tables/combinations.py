@@ -1,0 +1,145 @@
+"""Arrow batches to counts of combinations of labels, by codes instead of texts.
+
+Each column gives its labels the codes 1, 2, ... in the order in which they come; 0 is a missing
+value. A record is then one number, the cell of its codes, and a batch is counted by its cells.
+Labels are read once for each entry of a dictionary, not once for each record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rldp._types import Integers
+
+Label = Callable[[Any], str | None]
+Key = tuple[str | None, ...]
+
+_MOST_COUNTED = 1 << 22  # cells at most that have a count each; beyond, those that occur
+_MOST_KNOWN = 65_536  # values whose codes are remembered
+
+
+class CodedColumn:
+    """The labels of a column and their codes."""
+
+    def __init__(self) -> None:
+        """Start with the code 0 for a missing value."""
+        self.labels: list[str | None] = [None]
+        self._codes: dict[str | None, int] = {None: 0}
+        self._known: dict[Any, int] = {}  # value → code
+        self._entries: Any = None  # the last dictionary,
+        self._table: Integers = np.zeros(1, dtype=np.int64)  # and its codes
+
+    def codes(self, entries: Any, label: Label) -> Integers:
+        """The codes of the entries of a dictionary, and 0 at the end for a missing value."""
+        if self._entries is None or not entries.equals(self._entries):
+            found = [self._code(value, label) for value in entries.to_pylist()]
+            self._table = np.array([*found, 0], dtype=np.int64)
+            self._entries = entries
+        return self._table
+
+    def _code(self, value: Any, label: Label) -> int:
+        code = self._known.get(value)
+        if code is None:
+            text = None if value is None else label(value)
+            code = self._codes.setdefault(text, len(self.labels))
+            if code == len(self.labels):
+                self.labels.append(text)
+            if len(self._known) >= _MOST_KNOWN:  # texts that differ by their blanks
+                self._known.clear()
+            self._known[value] = code
+        return code
+
+
+class Combinations:
+    """Counts of the combinations of labels in some columns.
+
+    >>> found = Combinations(2)
+    >>> batch = [pa.array(["a", "b", "a"]), pa.array([1, None, 1])]
+    >>> found.add(batch, str), list(found.drained())
+    (True, [(('a', '1'), 2), (('b', None), 1)])
+    """
+
+    def __init__(self, width: int) -> None:
+        """Start with no records of `width` columns."""
+        self._columns = [CodedColumn() for _ in range(width)]
+        self._sizes: tuple[int, ...] = (1,) * width
+        self._counts: Integers = np.zeros(1, dtype=np.int64)
+        self._earlier: list[tuple[Key, int]] = []  # counted with fewer labels
+
+    def add(self, columns: Sequence[Any], label: Label) -> bool:
+        """Count a batch of Arrow arrays; returns whether there may be new labels in it.
+
+        Args:
+            columns: an array for each column, a dictionary or plain.
+            label: the text of a value, None where it is missing.
+        """
+        listed = [
+            column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            for column in columns
+        ]
+        tables = [
+            coded.codes(values.dictionary, label)
+            for coded, values in zip(self._columns, listed, strict=True)
+        ]
+        sizes = tuple(len(coded.labels) for coded in self._columns)
+        is_grown = sizes != self._sizes
+        if is_grown:
+            self._earlier.extend(self._drained_counts())
+            self._sizes = sizes
+            self._counts = np.zeros(_counted_cells(sizes), dtype=np.int64)
+        if not self._counts.size:
+            self._earlier.extend(self._listed(list(map(_taken, tables, listed))))
+            return True
+        cells, step = _taken(tables[-1], listed[-1]), 1
+        for i in range(len(sizes) - 2, -1, -1):
+            step *= sizes[i + 1]
+            cells += _taken(tables[i] * step, listed[i])
+        if self._counts.size <= 4 * cells.size:
+            self._counts += np.bincount(cells, minlength=self._counts.size)
+        else:
+            np.add.at(self._counts, cells, 1)
+        return is_grown
+
+    def drained(self) -> Iterator[tuple[Key, int]]:
+        """Every combination so far with its count, which is then forgotten."""
+        earlier, self._earlier = self._earlier, []
+        yield from earlier
+        yield from self._drained_counts()
+
+    def _drained_counts(self) -> Iterator[tuple[Key, int]]:
+        cells = np.flatnonzero(self._counts)
+        times = self._counts[cells]
+        self._counts[cells] = 0
+        return self._keys(np.unravel_index(cells, self._sizes) if cells.size else (), times)
+
+    def _listed(self, codes: Sequence[Integers]) -> Iterator[tuple[Key, int]]:
+        """The combinations of a batch where a count for each cell would not fit into memory."""
+        found, times = np.unique(np.stack(codes, axis=1), axis=0, return_counts=True)
+        return self._keys(tuple(found.T), times)
+
+    def _keys(self, codes: Sequence[Any], times: Integers) -> Iterator[tuple[Key, int]]:
+        texts = [
+            list(map(coded.labels.__getitem__, part.tolist()))
+            for coded, part in zip(self._columns, codes, strict=False)
+        ]
+        return zip(zip(*texts, strict=True), times.tolist(), strict=True)
+
+
+def _counted_cells(sizes: Sequence[int]) -> int:
+    """The number of cells, or 0 if there are too many to count each."""
+    cells = math.prod(sizes)
+    return cells if cells <= _MOST_COUNTED else 0
+
+
+def _taken(table: Integers, values: Any) -> Integers:
+    """The code of each record."""
+    indices = values.indices
+    if indices.null_count:  # their type may be too small for one more entry
+        indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
+    codes: Integers = np.take(table, indices.to_numpy(), mode="clip")
+    return codes
