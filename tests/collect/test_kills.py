@@ -52,7 +52,7 @@ def test_a_collector_that_acknowledges_too_early_is_caught(unique, tmp_path):
 
 @pytest.mark.slow
 def test_a_collector_that_forgets_ids_is_caught(unique, tmp_path):
-    assert killed(unique, str(tmp_path / "s.sqlite"), 4, fault="forgetful").twice > 0
+    assert killed(unique, str(tmp_path / "s.sqlite"), 6, fault="forgetful").twice > 0
 
 
 # --- seen from outside ---------------------------------------------------------------------------
