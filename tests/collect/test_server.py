@@ -248,6 +248,19 @@ def test_wrong_options_are_told_before_anything_is_served(race, tmp_path, option
         Collector(race, Options(str(tmp_path / "s.sqlite"), **options))
 
 
+def test_the_token_of_the_operator_may_stay_the_same(race, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("a-secret-of-the-operator\n")
+    with served(race, tmp_path / "s.sqlite", token_file=file) as server:
+        assert server.operator.endswith("/operator#a-secret-of-the-operator")
+        token = {"authorization": "Bearer a-secret-of-the-operator"}
+        assert asked(server, "GET", "/metrics", **token).status == 200
+    for content, words in ((b"short", "16 or more"), (b"\xff" * 20, "Cannot read")):
+        file.write_bytes(content)
+        with pytest.raises(rldp.RldpError, match=words):
+            Collector(race, Options(str(tmp_path / "s.sqlite"), token_file=file))
+
+
 def test_a_certificate_of_its_own(race, tmp_path):
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
