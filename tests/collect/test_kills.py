@@ -58,6 +58,7 @@ def test_a_collector_that_forgets_ids_is_caught(unique, tmp_path):
 # --- seen from outside ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_was_taken_is_written_after_sigterm(unique, tmp_path):
     """A report whose answer nobody waits for is on disk when the process has ended."""
     store, port = tmp_path / "s.sqlite", free_port()
@@ -76,6 +77,7 @@ def test_what_was_taken_is_written_after_sigterm(unique, tmp_path):
     collection.store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 def test_the_answer_is_sent_after_the_sync(unique, tmp_path):
     p, port, trace = rldp.load(unique), free_port(), tmp_path / "trace"
