@@ -30,6 +30,7 @@ def loaded(code: str, *arguments: str) -> set[str]:
     [
         "rldp",
         "rldp.channel",
+        "rldp.collect.opening",
         "rldp.proof",
         "rldp.protocol",
         "rldp.protocol.loading",

@@ -279,6 +279,7 @@ def test_a_request_that_tells_something_is_caught(browser, protocol, tmp_path):
             check_requests(device, rldp.load(protocol).fingerprint)
 
 
+@pytest.mark.slow
 def test_an_invitation_serves_one_device_and_pins_the_protocol(browser, protocol, tmp_path):
     store = tmp_path / "s.sqlite"
     with served(protocol, store, settings={"invited": "yes"}) as server:

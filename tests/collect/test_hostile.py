@@ -242,6 +242,7 @@ def slow(server):
     yield request(server, headers=JSON | {"transfer-encoding": "chunked"}) + b"5\r\nab", (408,)
 
 
+@pytest.mark.slow
 def test_every_request_gets_its_status_and_stores_nothing(server):
     seen = Counter()
     for body, status in bodies(server):

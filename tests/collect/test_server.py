@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import http.client
 import json
+import ssl
 import threading
 import time
 from contextlib import contextmanager
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import rldp
 from rldp.collect.application import code_hash, page_code
@@ -241,6 +246,42 @@ def test_logs_hold_no_report_no_address_and_no_time(race, tmp_path, capfd):
 def test_wrong_options_are_told_before_anything_is_served(race, tmp_path, options, words):
     with pytest.raises(rldp.RldpError, match=words):
         Collector(race, Options(str(tmp_path / "s.sqlite"), **options))
+
+
+def test_the_token_of_the_operator_may_stay_the_same(race, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("a-secret-of-the-operator\n")
+    with served(race, tmp_path / "s.sqlite", token_file=file) as server:
+        assert server.operator.endswith("/operator#a-secret-of-the-operator")
+        token = {"authorization": "Bearer a-secret-of-the-operator"}
+        assert asked(server, "GET", "/metrics", **token).status == 200
+    for content, words in ((b"short", "16 or more"), (b"\xff" * 20, "Cannot read")):
+        file.write_bytes(content)
+        with pytest.raises(rldp.RldpError, match=words):
+            Collector(race, Options(str(tmp_path / "s.sqlite"), token_file=file))
+
+
+def test_a_certificate_of_its_own(race, tmp_path):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, start)
+        .not_valid_after(start.replace(year=2120))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, secret = tmp_path / "cert.pem", tmp_path / "key.pem"
+    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+    secret.write_bytes(key.private_bytes(*form, serialization.NoEncryption()))
+    with served(race, tmp_path / "s.sqlite", tls=(pem, secret)) as server:
+        assert server.form.startswith("https://")
+        context = ssl.create_default_context(cafile=str(pem))
+        client = http.client.HTTPSConnection("localhost", server.port, context=context, timeout=60)
+        client.request("GET", "/v1/survey")
+        assert client.getresponse().status == 200
+        client.close()
 
 
 def test_a_form_behind_a_proxy_has_its_public_name(race, tmp_path):

@@ -327,8 +327,7 @@ def test_a_restarted_database_is_found_again(race, cluster):
     where = cluster.new_database()
     store = start_collection(race, where).store
     assert store.add(submissions(1)) == [STORED]
-    cluster.stop("immediate")
-    cluster.start()
+    cluster.crash()
     assert store.add(submissions(1, 2)) == [REPEATED, STORED]
     store.close()
 

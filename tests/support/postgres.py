@@ -61,6 +61,11 @@ class Cluster:
         """End it in order, or `immediate`ly as a crash does."""
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
 
+    def crash(self) -> None:
+        """End it as a crash does, and start it again."""
+        self.stop("immediate")
+        self.start()
+
     def new_database(self) -> str:
         """The address of an empty database."""
         name = f"survey{next(_NAMES)}"

@@ -100,9 +100,10 @@ def collect(
     }
     server = _collector(public, options)
     if json:
-        show.as_json({"form": server.form, "operator": server.operator, "store": where})
+        addresses = {"form": server.form, "code": server.code, "operator": server.operator}
+        show.as_json(addresses | {"store": server.collection.where})
     else:
-        show.note(f"form:      {server.form}")
+        show.note(f"form:      {server.form}   (its code has the SHA-256 {server.code})")
         show.note(f"operator:  {server.operator}   (keep this address to yourself)")
         show.note(f"store:     {server.collection.where}   (Ctrl-C to end)")
     _warn_if_open(is_invited=server.collection.is_invited)

@@ -60,7 +60,8 @@ class Figures:
         try:
             e = estimate(collection)
         except RldpError as error:
-            return told | {"note": str(error), "needed": _needed(collection, None)}
+            note = error.worded(lambda _: None) if told["reports"] else "There is no report yet."
+            return told | {"note": note, "needed": _needed(collection, None)}
         told |= summary(e) | {"reports": e.n, "needed": _needed(collection, e)}
         widest = float((e.high - e.low).max()) / 2
         self._growth = [*self._growth, {"reports": e.n, "margin": widest}][-_MOST_GROWTH:]

@@ -235,50 +235,67 @@ class PostgresStore(Store):
 
 
 def _added(connection: Connection, submissions: Sequence[Submission]) -> list[Outcome]:
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(_ASKED)
-        settings = {name: value for name, value, _ in cursor.fetchall()}
-        if settings.get(TIDY) == "yes":
-            cursor.execute(_SET, (TIDY, "no"))
-        if settings.get("invited") != "yes":
-            new = _inserted(cursor, {s.id: s.report for s in reversed(submissions)})
-            others = [s.id for s in submissions if s.id not in new]
-            known = Known(_reports(cursor, others) if others else {}, set(), set(), False)
-            return decided(submissions, known).outcomes
-        hashes = [s.invitation for s in submissions if s.invitation is not None]
-        cursor.execute(
-            "SELECT hash, spent FROM rldp_invitations WHERE hash = ANY(%s) ORDER BY hash "
-            "FOR UPDATE",
-            (hashes,),
-        )
-        invitations = dict(cursor.fetchall())
-        unspent = {hash_ for hash_, spent in invitations.items() if not spent}
-        reports = _reports(cursor, [s.id for s in submissions])
-        decision = decided(submissions, Known(reports, unspent, invitations.keys() - unspent, True))
-        if len(_inserted(cursor, decision.reports)) < len(decision.reports):
+    """Write a group with few waits for the database: statements travel together where they can."""
+    try:
+        with connection.pipeline():
+            connection.execute("BEGIN")
+            asked = connection.execute(_ASKED)
+        settings = {name: value for name, value, _ in asked.fetchall()}
+        with connection.cursor() as cursor:
+            if settings.get(TIDY) == "yes":
+                cursor.execute(_SET, (TIDY, "no"))
+            if settings.get("invited") == "yes":
+                outcomes = _added_by_invitation(cursor, submissions)
+                cursor.execute("COMMIT")
+                return outcomes
+            _copy(cursor, {s.id: s.report for s in reversed(submissions)})
+        with connection.pipeline():
+            inserted = connection.execute(_INSERT)
+            connection.execute("COMMIT")
+    except BaseException:
+        with suppress(psycopg.Error):  # the connection may be lost
+            connection.execute("ROLLBACK")
+        raise
+    new = {id_ for (id_,) in inserted.fetchall()}
+    others = [s.id for s in submissions if s.id not in new]
+    known = _reports(connection, others) if others else {}  # which never change
+    return decided(submissions, Known(known, set(), set(), is_invited=False)).outcomes
+
+
+def _added_by_invitation(
+    cursor: psycopg.Cursor[Any], submissions: Sequence[Submission]
+) -> list[Outcome]:
+    hashes = [s.invitation for s in submissions if s.invitation is not None]
+    cursor.execute(
+        "SELECT hash, spent FROM rldp_invitations WHERE hash = ANY(%s) ORDER BY hash FOR UPDATE",
+        (hashes,),
+    )
+    invitations = dict(cursor.fetchall())
+    unspent = {hash_ for hash_, spent in invitations.items() if not spent}
+    reports = _reports(cursor, [s.id for s in submissions])
+    known = Known(reports, unspent, invitations.keys() - unspent, is_invited=True)
+    decision = decided(submissions, known)
+    if decision.reports:
+        _copy(cursor, decision.reports)
+        if cursor.execute(_INSERT).rowcount < len(decision.reports):
             raise _RacedError
         cursor.execute(
             "UPDATE rldp_invitations SET spent = true WHERE hash = ANY(%s)",
             (decision.invitations,),
         )
-        return decision.outcomes
+    return decision.outcomes
 
 
-def _inserted(cursor: psycopg.Cursor[Any], reports: Mapping[bytes, bytes]) -> set[bytes]:
-    """Insert reports; the ids that were not there before."""
-    if not reports:
-        return set()
+def _copy(cursor: psycopg.Cursor[Any], reports: Mapping[bytes, bytes]) -> None:
     with cursor.copy("COPY incoming FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(["bytea", "bytea"])
         for row in reports.items():
             copy.write_row(row)
-    cursor.execute(_INSERT)
-    return {id_ for (id_,) in cursor.fetchall()}
 
 
-def _reports(cursor: psycopg.Cursor[Any], ids: Sequence[bytes]) -> dict[bytes, bytes]:
-    cursor.execute("SELECT id, report FROM rldp_reports WHERE id = ANY(%s)", (list(ids),))
-    return dict(cursor.fetchall())
+def _reports(source: Connection | psycopg.Cursor[Any], ids: Sequence[bytes]) -> dict[bytes, bytes]:
+    query = "SELECT id, report FROM rldp_reports WHERE id = ANY(%s)"
+    return dict(source.execute(query, (list(ids),)).fetchall())
 
 
 def _create(connection: Connection) -> None:

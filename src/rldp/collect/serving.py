@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from rldp.collect.application import Desk, application
+from rldp.collect.application import Desk, application, code_hash, page_code
 from rldp.collect.guard import log
 from rldp.collect.http_protocol import bounded_protocol
 from rldp.collect.limits import Limits
@@ -101,6 +101,11 @@ class Collector:
         for desk in self._desks.values():
             desk.writer.close()
         self._socket.close()
+
+    @property
+    def code(self) -> str:
+        """SHA-256 of what the form runs, which is part of the address of its files."""
+        return code_hash(page_code())
 
     @property
     def form(self) -> str:

@@ -23,7 +23,7 @@ from rldp.collect.store import (
 )
 from rldp.collect.submissions import STORED, Outcome, Submission
 from rldp.errors import FileError
-from rldp.io.atomic_files import PRIVATE
+from rldp.io.atomic_files import PRIVATE, sync_folder
 
 APPLICATION = 0x524C4450  # "RLDP" in the header of the file
 _PATIENCE = 30.0  # seconds to wait for another process that writes
@@ -247,6 +247,7 @@ def _create(path: Path) -> None:
         assert mode & 0o077 == 0, "only its owner may read a store"
         os.link(part, path)  # never over another file
         part.unlink()
+        sync_folder(path.parent)  # a synced report in a file without a name would be lost
     except (OSError, sqlite3.Error) as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)

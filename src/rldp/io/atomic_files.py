@@ -70,7 +70,7 @@ def whole_file(target: Path, mode: int = SHARED, *, is_new: bool = False) -> Ite
         finally:
             with suppress(OSError):  # all is on disk, or the file is dropped
                 file.close()
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 os.close(handle)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 @contextmanager
@@ -293,7 +293,8 @@ def _escaped(name: str) -> str:
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in name)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk."""
     with suppress(OSError):  # not every system can
         handle = os.open(folder, os.O_RDONLY)
         try:
