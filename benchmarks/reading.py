@@ -53,6 +53,7 @@ def count(path):
 _DUCKDB = f"""
 import duckdb
 connection = duckdb.connect(config={{"threads": 1}})
+connection.execute("set enable_progress_bar = false")
 def count(path):
     query = f"select count(*) from '{{path}}' group by {SENSITIVE}, {USEFUL}"
     return [n for n, in connection.execute(query).fetchall()]
