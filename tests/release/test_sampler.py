@@ -13,7 +13,6 @@ import rldp
 from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, UnaryChannel
 from rldp.channel.base import integer_rows
 from rldp.errors import TooLargeError
-from rldp.release import alias_table
 from rldp.release.alias_table import AliasRows, Room
 from rldp.release.sampler import sampler
 
@@ -64,14 +63,6 @@ def integer_tables(draw: st.DrawFn) -> tuple[np.ndarray, int]:
     return np.array(rows, dtype=np.int64), bits
 
 
-@pytest.fixture(autouse=True, scope="module", params=["parts of buckets", "limits of buckets"])
-def _every_draw_in_both_ways(request):
-    """Long draws look up parts of buckets first: here all draws do, and then none."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alias_table, "_LONG_DRAW", 0 if request.param[0] == "p" else 2**60)
-        yield
-
-
 @given(integer_tables(), st.integers(0, 2**32))
 def test_all_words_give_every_output_exactly_as_often_as_the_table_says(table, seed) -> None:
     N, bits = table
@@ -89,14 +80,6 @@ def test_words_are_mapped_as_the_definition_says(table, words) -> None:
     for row in range(len(N)):
         drawn = rows.draw(np.full(len(words), row), np.array(words, dtype=np.uint64))
         assert drawn.tolist() == [reference_draw(N[row].tolist(), bits, word) for word in words]
-
-
-def test_a_part_with_the_wrong_output_is_caught() -> None:
-    rows = AliasRows(np.array([[3, 5]]), 3)
-    words = all_words(3, np.random.default_rng(0))
-    if alias_table._LONG_DRAW == 0:
-        rows._parts[rows._parts == 0] = 1
-        assert np.bincount(rows.draw(np.zeros(8, np.int64), words)).tolist() != [3, 5]
 
 
 @pytest.mark.parametrize("n_y", [1, 2, 3, 25, 240, 256, 257])

@@ -13,9 +13,7 @@ from rldp._types import Integers, Words
 from rldp.errors import TooLargeError
 
 _MOST_BUCKETS = 2**25  # about half a gibibyte of tables
-_PART_BITS, _LEAST_PART_BITS = 8, 6  # a bucket has 2^6 to 2^8 parts, one of them mixed
-_MOST_PARTS = 2**18  # of all rows, so that they stay in the cache
-_LONG_DRAW = 4096  # words for which it pays to list the parts
+_MOST_WIDE = 2**15  # outputs that stay in the cache with 8 bytes each
 _BUILT = 2**20  # buckets that are built at a time
 
 
@@ -52,9 +50,6 @@ class AliasRows:
             outputs[part, :, 0] = items
             outputs[part, :, 1] = np.take_along_axis(items, aliases, axis=1)
         self._limits, self._outputs = limits.ravel(), outputs.ravel()
-        finest = (_MOST_PARTS // n_rows).bit_length() - 1
-        self._part_bits = min(j + _PART_BITS, finest)
-        self._has_parts = self._part_bits >= j + _LEAST_PART_BITS
 
     def draw(self, rows: Integers, words: Words, room: Room | None = None) -> NDArray[Any]:
         """An output for each row number and word; `rows` is overwritten.
@@ -62,41 +57,24 @@ class AliasRows:
         The result is an array of the `room`, and the next draw overwrites it.
         """
         room = Room() if room is None else room
-        if not self._has_parts or words.size < _LONG_DRAW:
-            return self._compared(rows, words, room)
-        # every step in place: the arrays of a chunk stay in the cache
-        np.left_shift(rows, self._part_bits, out=rows)
-        numbers = room.array("buckets", words.shape, np.uint64)
-        np.right_shift(words, np.uint64(64 - self._part_bits), out=numbers)
-        np.add(rows, numbers.view(np.int64), out=rows)
-        found = room.array("parts", words.shape, self._parts.dtype)
-        np.take(self._parts, rows, out=found, mode="clip")
-        is_mixed = room.array("beyond", words.shape, np.bool_)
-        np.equal(found, self.n_outputs, out=is_mixed)
-        mixed = np.flatnonzero(is_mixed)
-        rest = rows.ravel()[mixed] >> self._part_bits
-        found.ravel()[mixed] = self._compared(rest, words.ravel()[mixed], Room())
-        return found
+        places = self._places(rows, words, room)
+        outputs = room.array("outputs", words.shape, self._outputs.dtype)
+        return np.take(self._outputs, places, out=outputs, mode="clip")
+
+    def draw_into(self, out: Integers, rows: Integers, words: Words, room: Room) -> None:
+        """The same into an array, which saves a copy where the table is small."""
+        if self._outputs.size > _MOST_WIDE:
+            out[...] = self.draw(rows, words, room)
+        else:
+            np.take(self._wide, self._places(rows, words, room), out=out, mode="clip")
 
     @cached_property
-    def _parts(self) -> NDArray[Any]:
-        """The output of each part of a bucket, and `n_outputs` for parts with two outputs.
+    def _wide(self) -> Integers:
+        return self._outputs.astype(np.int64)
 
-        A part is all words with the same highest `_part_bits` bits. Of the parts of a bucket at
-        most one has a limit inside.
-        """
-        first = np.arange(2**self._part_bits, dtype=np.uint64) << np.uint64(64 - self._part_bits)
-        last = first + np.uint64(2 ** (64 - self._part_bits) - 1)
-        each = 2 ** (self._part_bits - self.bucket_bits)
-        limits = np.repeat(self._limits.reshape(-1, 2**self.bucket_bits), each, axis=1)
-        items, others = (np.repeat(self._outputs[i::2], each).reshape(limits.shape) for i in (0, 1))
-        kind = np.min_scalar_type(self.n_outputs)
-        parts = np.where(last < limits, items, others).astype(kind)
-        parts[(first < limits) & (limits <= last) & (items != others)] = self.n_outputs
-        return parts.ravel()
-
-    def _compared(self, rows: Integers, words: Words, room: Room) -> NDArray[Any]:
-        """The same by comparing each word with the limit of its bucket."""
+    def _places(self, rows: Integers, words: Words, room: Room) -> Integers:
+        """Where the output of each word is; `rows` is overwritten."""
+        # every step in place: the arrays of a chunk stay in the cache
         np.left_shift(rows, self.bucket_bits, out=rows)
         buckets = room.array("buckets", words.shape, np.uint64)
         np.right_shift(words, np.uint64(64 - self.bucket_bits), out=buckets)
@@ -105,9 +83,7 @@ class AliasRows:
         is_beyond = room.array("beyond", words.shape, np.bool_)
         np.greater_equal(words, limits, out=is_beyond)
         np.left_shift(rows, 1, out=rows)
-        np.add(rows, is_beyond.view(np.uint8), out=rows)
-        outputs = room.array("outputs", words.shape, self._outputs.dtype)
-        return np.take(self._outputs, rows, out=outputs, mode="clip")
+        return np.add(rows, is_beyond.view(np.uint8), out=rows)
 
     def common(self, first: int, second: int) -> Integers:
         """How many of the 2^bits words give each pair of outputs of two rows, exactly."""

@@ -12,6 +12,7 @@ import pyarrow.compute
 from rldp._types import Flags, Integers
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.release.interface import Released
+from rldp.tables.combinations import taken_codes
 from rldp.tables.csv_source import MISSING_TEXTS
 from rldp.tables.encodings import decimal_point
 from rldp.tables.frame_columns import frame_label
@@ -147,10 +148,7 @@ def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first:
         codes[i] = _code(label(entries[i].as_py(), column), column)
         if codes[i] < 0 and not is_declared:
             break  # it occurs for certain, and there may be millions of others
-    indices = values.indices
-    if indices.null_count:  # their type may be too small for one more entry
-        indices = indices.cast(pa.int64()).fill_null(len(entries))
-    drawn: Integers = np.take(codes, indices.to_numpy(), mode="clip")  # the fastest mode
+    drawn = taken_codes(codes, values)
     if len(drawn) and drawn.min() < 0:
         row = int(np.argmax(drawn < 0))
         raise _refused(values[row].as_py(), drawn[row] == _MISSING, column, place(first + row))

@@ -47,7 +47,7 @@ class RowSampler(Sampler):
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """One word, one output."""
-        out[...] = self._rows.draw(_cells(s, u, self.shape[1], room), words[:, 0], room)
+        self._rows.draw_into(out, _cells(s, u, self.shape[1], room), words[:, 0], room)
 
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
         """One row."""

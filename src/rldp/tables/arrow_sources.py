@@ -12,7 +12,8 @@ import pyarrow.parquet
 
 from rldp.tables.sources import DAMAGE, Source, damaged
 
-_ROWS = 131_072  # records decoded at a time
+_ROWS = 131_072  # records decoded at a time,
+_VALUES = 1 << 19  # and values at most, so that wide files need no more memory
 
 
 class ParquetSource(Source):
@@ -48,7 +49,7 @@ class ParquetSource(Source):
         """Record batches of these columns; the dictionaries of the file are kept, if asked."""
         texts = [name for name in dictionaries if _is_text(self.schema.field(name).type)]
         file = self._opened(texts, self._file.metadata) if texts else self._file
-        batches = file.iter_batches(batch_size=_ROWS, columns=list(names))
+        batches = file.iter_batches(batch_size=_rows(names), columns=list(names))
         while True:
             try:
                 batch = next(batches, None)
@@ -66,6 +67,11 @@ class ParquetSource(Source):
     def share(self) -> float:
         """The share of the records."""
         return self._done / max(1, int(self._file.metadata.num_rows))
+
+
+def _rows(names: Sequence[str]) -> int:
+    """Records of these columns in a batch."""
+    return max(1, min(_ROWS, _VALUES // max(1, len(names))))
 
 
 def _is_text(kind: Any) -> bool:
@@ -116,8 +122,9 @@ class ArrowSource(Source):
         """Record batches of these columns."""
         for whole in self._whole_batches():
             batch = whole.select(list(names))
-            for start in range(0, batch.num_rows, _ROWS):
-                yield batch.slice(start, _ROWS)
+            step = _rows(names)
+            for start in range(0, batch.num_rows, step):
+                yield batch.slice(start, step)
 
     def _whole_batches(self) -> Iterator[Any]:
         try:
