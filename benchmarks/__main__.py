@@ -13,6 +13,7 @@ NAMES = (
     "design",
     "polyopt",
     "optimal",
+    "layers",
     "compare",
     "audit",
     "startup",

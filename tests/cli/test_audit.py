@@ -327,6 +327,20 @@ def test_a_proof_is_reported(folder, capsys):
     assert shown["intervals"] is False
 
 
+def test_every_guarantee_is_listed_with_whom_it_holds_against(folder, capsys):
+    table = rldp.Table([[30, 10], [10, 50]], sensitive=["no", "yes"])
+    E = rldp.levels.one_sided(table.schema, ["yes"], 1.5)
+    p = rldp.design(rldp.ChiSquareSet(table), E, "optimal", epsilon_given_u=2.0, effort="quick")
+    p.save(folder / "layered.json")
+    code, out, _ = run(capsys, "verify", folder / "layered.json")
+    first, second = " ".join(out.split()).split("proved: ")[1:]
+    assert code == 0
+    assert first.startswith("ε up to 1.5, by pair of S values, over the χ² confidence set")
+    assert second.startswith("ε = 2 over all distributions, for someone who knows U: ")
+    shown = summary(capsys, "verify", folder / "layered.json")["guarantees"]
+    assert [(g["epsilon"], g["by_pair"]) for g in shown] == [(1.5, True), (2.0, False)]
+
+
 def test_a_second_proof_in_intervals(folder, capsys):
     pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")
     for name in ("ir", "ue-cr", "grr-cr", "ue"):

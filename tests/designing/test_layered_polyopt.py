@@ -9,7 +9,11 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, ParameterError, Table
+from rldp.designing.effort import EFFORTS
+from rldp.designing.optimal import private_columns
+from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.private_columns import PrivateColumns, within_simplices
+from rldp.designing.optimal.solve import optimal_columns
 from rldp.uncertainty.simplex import SimplexSet
 from tests.support.polyhedra import exact_optimum
 
@@ -128,3 +132,22 @@ def test_linear_and_conic_programmes_agree():
     values = [(c * T).sum(axis=(1, 2)) for T in (ours, theirs)]
     assert np.allclose(*values, rtol=1e-6, atol=1e-9)
     assert linear.excess(ours).max() <= 1e-8 * ours.max()
+
+
+def test_large_tables_are_searched_by_linear_programmes(monkeypatch):
+    """Every column is private over F itself, and the bound is that of the whole stack."""
+    monkeypatch.setattr(private_columns, "_MOST_JOINT", 10)
+    guarantees = [
+        Guarantee(ChiSquareSet(MIDDLE), 1.0),
+        Guarantee(GivenU(MIDDLE), 1.0),
+        Guarantee(AllDistributions(MIDDLE), 3.0),
+    ]
+    private = PrivateColumns(guarantees)
+    assert private.is_linear
+    assert not private.is_joint
+    found = optimal_columns(guarantees, effort=EFFORTS["quick"])
+    columns = np.moveaxis(found.Q, 2, 0)
+    assert private.excess(private.scaled(columns)).max() <= 1e-9
+    ir = rldp.design(guarantees[0].uncertainty, 1.0, "ir", epsilon_given_u=1.0, epsilon_all=3.0)
+    assert found.utility > ir.utility
+    assert found.utility <= found.bound <= chain_rule_bound(guarantees, MIDDLE, np.inf)

@@ -290,11 +290,15 @@ def _promises(found: Promise) -> dict[str, str]:
 
 
 def proof(found: Proof, *, with_intervals: bool) -> None:
-    """What was proved, and how tightly."""
-    paragraph(
-        f"proved: ε = {shortest(found.epsilon)} over {found.uncertainty}: "
-        f"{found.conditions:,} inequalities, least room {found.slack:.2g}"
-    )
+    """What was proved against whom, and how tightly."""
+    for guarantee in found.guarantees:
+        level = f"ε = {shortest(guarantee.epsilon)}"
+        if not guarantee.levels.is_uniform:
+            level = f"ε up to {shortest(guarantee.epsilon)}, by pair of S values,"
+        paragraph(
+            f"proved: {level} over {guarantee.uncertainty}: "
+            f"{guarantee.conditions:,} inequalities, least room {guarantee.slack:.2g}"
+        )
     if with_intervals:
         note("proved again in interval arithmetic, by independent code")
 
@@ -308,6 +312,16 @@ def proof_summary(found: Proof, file: Path, *, with_intervals: bool) -> dict[str
         "uncertainty": found.uncertainty,
         "conditions": found.conditions,
         "slack": found.slack,
+        "guarantees": [
+            {
+                "uncertainty": guarantee.uncertainty,
+                "epsilon": float(guarantee.epsilon),
+                "by_pair": not guarantee.levels.is_uniform,
+                "conditions": guarantee.conditions,
+                "slack": guarantee.slack,
+            }
+            for guarantee in found.guarantees
+        ],
         "intervals": with_intervals,
     }
 

@@ -66,7 +66,8 @@ def design(
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0, against someone who knows nothing of a person but
             that the truth is in F; or levels for ordered pairs of S values (see `rldp.levels`), as
-            a mapping from pairs of labels or an array of shape (n_s, n_s), for optimal and best.
+            a mapping from pairs of labels or an array of shape (n_s, n_s), for polyopt, optimal and
+            best.
         protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
@@ -79,7 +80,7 @@ def design(
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
             "auto" is max(6, 2ε) for "best", and None for protocols asked for by another name.
-        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`, for optimal and best.
+        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`, for the same three.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
             conditions as the paper prints them. With "best", "paper" chooses among those and
             promises what the paper does.
