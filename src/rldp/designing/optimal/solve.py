@@ -15,7 +15,7 @@ from rldp.designing.effort import EFFORTS, Effort
 from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.column_search import Search
 from rldp.designing.optimal.gains import Information
-from rldp.designing.optimal.inner_simplices import inner_simplices
+from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
@@ -24,7 +24,7 @@ from rldp.uncertainty import Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
 _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
-_LISTED_CELLS = 49  # up to which it is exact, and bounds what is private over a smaller set
+_LISTED_CELLS = 30  # up to which it is exact, and bounds what is private over a smaller set
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
@@ -89,7 +89,8 @@ def optimal_columns(
             search.prove()
         elif p_su.size <= _MOST_CELLS:
             search.go_on()
-        search.polish()
+        if p_su.size <= _MOST_CELLS:
+            search.polish()
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = search.optimum
@@ -113,10 +114,11 @@ def _bound(
     if hidden or found is None:
         return cells
     columns = np.moveaxis(found.Q, 2, 0)
-    p_min = inner_simplices(guarantees[0].uncertainty)
-    if p_min is None or p_su.size > _LISTED_CELLS:
+    if p_su.size > _LISTED_CELLS:
         return columns
-    inner = best_columns(p_su, p_min, guarantees[0].epsilon, distinct=True, deadline=deadline)
+    inner = inner_optimum(guarantees[0].uncertainty, guarantees[0].epsilon, deadline)
+    if inner is None:
+        return columns
     go_on_unless(inner.is_interrupted)
     search.bound = min(search.bound, inner.bound)
     return np.concatenate([columns, np.moveaxis(inner.Q, 2, 0)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr
 
-from rldp._types import Array
+from rldp._types import Array, Flags
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
@@ -25,6 +25,7 @@ def best_columns(
     *,
     distinct: bool,
     seeds: Array | None = None,
+    is_counted: Flags | None = None,
     work: float = SETTINGS.methods.work,
     deadline: float = np.inf,
     progress: Progress | None = None,
@@ -40,6 +41,8 @@ def best_columns(
         epsilon: privacy level in nats.
         distinct: compare s1 ≠ s2 only.
         seeds: further columns that are private for another reason, shape (columns, n_s, n_u).
+        is_counted: cells whose entries must sum to 1, all if not given; where P̂ = 0, leaving a cell
+            out relaxes the programme.
         work: nominal seconds of work after which a search on a large table ends; where all
             vertices are listed it may take many times as long.
         deadline: time.monotonic() at which to stop with the incumbent.
@@ -48,7 +51,8 @@ def best_columns(
     settings = SETTINGS.methods
     factor = float(np.exp(epsilon))
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
-    master = Master(p_su, possible_cells(blocks))
+    is_possible = possible_cells(blocks)
+    master = Master(p_su, is_possible if is_counted is None else is_possible & is_counted)
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
     if seeds is not None:
         master.add(seeds)
