@@ -10,6 +10,7 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, KLSet, Table
 from rldp.designing.optimal.inner_simplices import inner_optimum, inner_simplices, inscribed
+from rldp.designing.solvers.work import Clock
 
 TABLES = [
     Table([[30, 10, 5], [10, 50, 20]]),
@@ -47,14 +48,14 @@ def test_all_corners_lie_on_the_sphere(seed):
 
 def test_sets_without_such_spheres_have_none():
     assert inner_simplices(KLSet(TABLES[0])) is None
-    assert inner_optimum(KLSet(TABLES[0]), 1.0, np.inf) is None
+    assert inner_optimum(KLSet(TABLES[0]), 1.0, Clock(10.0)) is None
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_bound_lies_between_the_optimum_and_the_ceiling(epsilon, table):
     F = ChiSquareSet(table)
-    found = inner_optimum(F, epsilon, np.inf)
+    found = inner_optimum(F, epsilon, Clock(10.0))
     p = rldp.design(F, epsilon, "optimal", effort="quick")
     assert p.utility <= found.bound <= rldp.ceiling(F, epsilon) + 1e-9
     assert found.bound < rldp.ceiling(F, epsilon) - 1e-4  # it is worth having

@@ -13,8 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.designing.column_generation.master import Master, simple_columns
+from rldp.designing.column_generation.progress import untold
 from rldp.designing.column_generation.solution import Solution
-from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.polyopt.exact_pricing import ExactPricing
+from rldp.designing.polyopt.s_block import Block, possible_cells
+from rldp.designing.polyopt.solve import closed
+from rldp.designing.solvers.work import Clock
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _SHARE = 0.5  # of the budget for every S value: two of them share it
@@ -22,16 +27,20 @@ _STEPS = 60  # of bisection
 _INSIDE = 1e-9  # of k² - 1 that corners stay away from the sphere, for rounding
 
 
-def inner_optimum(F: UncertaintySet, epsilon: float, deadline: float) -> Solution | None:
-    """The optimum over simplices inside F; None where none are known."""
-    p_min = inner_simplices(F)
+def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
+    """The optimum over simplices inside F; None where none are known or they are too many."""
+    p_min, p_su, factor = inner_simplices(F), F.table.p_su, float(np.exp(epsilon))
     if p_min is None:
         return None
-    p_su = F.table.p_su
+    blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
+    if not ExactPricing.is_possible(blocks, factor, distinct=True):
+        return None
     is_counted = (p_su > 0) | (F.table.p_s == 0)[:, None]
-    return best_columns(
-        p_su, p_min, epsilon, distinct=True, is_counted=is_counted, deadline=deadline
-    )
+    master = Master(p_su, possible_cells(blocks) & is_counted)
+    master.add(simple_columns(p_su.shape, factor, distinct=True))
+    pricing = ExactPricing(blocks, factor, distinct=True)
+    optimum, bound, is_interrupted = closed(master, pricing, clock, untold, np.inf)
+    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted)
 
 
 def inner_simplices(F: UncertaintySet) -> Array | None:

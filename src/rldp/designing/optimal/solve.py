@@ -19,7 +19,7 @@ from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
-from rldp.designing.solvers.work import Clock
+from rldp.designing.solvers.work import Clock, Limit
 from rldp.uncertainty import Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
@@ -29,6 +29,7 @@ _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
 _POLISH_SHARE = 0.3  # of the work, where PolyOpt is most of the way
+_WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
 
@@ -75,9 +76,8 @@ def optimal_columns(
                 within = np.inf
             p_min = first.uncertainty.conditional_bounds[0]
             lowest = float(first.levels.min())
-            polyopt = best_columns(
-                p_su, p_min, lowest, distinct=True, work=effort.work, deadline=within
-            )
+            limit = Limit(effort.work, within)
+            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=limit)
             search.add(private.pulled_in(np.moveaxis(polyopt.Q, 2, 0)))
             go_on_unless(polyopt.is_interrupted)
             is_hurried = polyopt.is_hurried
@@ -116,7 +116,8 @@ def _bound(
     columns = np.moveaxis(found.Q, 2, 0)
     if p_su.size > _LISTED_CELLS:
         return columns
-    inner = inner_optimum(guarantees[0].uncertainty, guarantees[0].epsilon, deadline)
+    clock = Clock(_WORK_OF_BOUND, deadline)
+    inner = inner_optimum(guarantees[0].uncertainty, guarantees[0].epsilon, clock)
     if inner is None:
         return columns
     go_on_unless(inner.is_interrupted)
