@@ -34,7 +34,7 @@ class Interrupted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
         self.calls, self.n = 0, n
-        for name in ("solved", "solved_if_possible"):
+        for name in ("solved", "solved_if_bounded"):
             solve = getattr(Programme, name)
 
             def counted(programme, *, _solve=solve, **options):

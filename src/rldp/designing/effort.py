@@ -15,7 +15,7 @@ class Effort:
     Attributes:
         patience: rounds of new starting points that may bring nothing before a search ends.
         rounds: rounds of new starting points, at most.
-        boxes: boxes that branch and bound may look at for each set of prices.
+        boxes: boxes that branch and bound may bound, in all.
         protocols: protocols that a search for the least error mixes, at most.
         starts: rounds of new starting points for each of them.
         work: nominal seconds of work (see `solvers.work`) of a search on a large table.
@@ -30,8 +30,8 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(patience=1, rounds=4, boxes=1_000, protocols=6, starts=1, work=10.0),
-    "normal": Effort(patience=3, rounds=20, boxes=10_000, protocols=15, starts=1, work=30.0),
+    "quick": Effort(patience=1, rounds=4, boxes=100, protocols=6, starts=1, work=10.0),
+    "normal": Effort(patience=3, rounds=20, boxes=200, protocols=15, starts=1, work=30.0),
     "thorough": Effort(
         patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, work=150.0
     ),

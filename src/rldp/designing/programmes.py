@@ -28,7 +28,7 @@ from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
 from rldp.designing.polyopt.robust_objective import robust_columns
 from rldp.designing.polyopt.solve import best_columns, is_optimal
-from rldp.designing.solvers.work import is_past
+from rldp.designing.solvers.work import Limit, is_past
 from rldp.designing.stack import Stack, stack
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
@@ -84,6 +84,11 @@ class Options:
         object.__setattr__(self, "deadline", time.monotonic() + limit)
 
     deadline: float = field(init=False)  # by time.monotonic()
+
+    @property
+    def limit(self) -> Limit:
+        """When a search ends."""
+        return Limit(checked_effort(self.effort).work, self.deadline)
 
     @property
     def F(self) -> UncertaintySet:  # noqa: N802  # as in the paper
@@ -145,8 +150,7 @@ def polyopt(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
         epsilon,
         distinct=distinct,
         seeds=_columns(channels),
-        work=checked_effort(options.effort).work,
-        deadline=options.deadline,
+        deadline=options.limit,
         progress=options.progress,
     )
     bound = min(found.bound, F.table.entropy)
@@ -253,8 +257,7 @@ def ldp_optimal(options: Options) -> Outcome:
         np.ones((n_s * n_u, 1)),
         options.epsilon,
         distinct=False,
-        work=checked_effort(options.effort).work,
-        deadline=options.deadline,
+        deadline=options.limit,
         progress=options.progress,
     )
     channel = DenseChannel(found.Q.reshape(n_s, n_u, -1))

@@ -1,6 +1,46 @@
 """The optimal protocol for F itself: column generation over the cone of all private columns.
 
-Files from the bottom up: `conditions` says in cones what makes a column private over F, `cuts` in
-inequalities; `columns` finds the best one for given prices and pulls in what is not quite private;
-`branching` bounds what any column can gain; `search` mixes columns, prices them and looks again.
+A column T[s, u] = Q(y|s,u) is private if R_1·T_{s1} ≤ e^ε R_2·T_{s2} for all conditionals of
+s1 ≠ s2 that occur together in F. These columns are a convex cone Γ_F, which holds PolyOpt's.
+
+From the duals to the protocol
+------------------------------
+An arrow means "calls"::
+
+    solve ──► column_generation.master     duals α from columns; at last the protocol Q[s, u, y]
+      │
+      ├─► ceiling ──► polyopt.solve        the optimum for known P̂: a bound, and columns to begin
+      ├─► inner_simplices ──► polyopt.solve   the same for simplices inside F: a smaller bound
+      │
+      └─► column_search                    rounds of pricing, from columns in use and new starts
+            ├─► gains                      the gain of a column, and its tangent
+            ├─► private_columns            the best private column for a tangent; pulling in
+            │     ├─► privacy_cones ──► solvers.conic      Γ_F in cones
+            │     └─► cutting_planes ──► solvers.linear    Γ_F by inequalities, from outside
+            └─► branch_and_bound ──► cutting_planes        what no reduced cost exceeds
+
+    least_error ──► private_columns, gains     the same columns for the errors of a goal
+    error_bound ──► private_columns            what no error falls below
+
+One column on its way: the master's duals and a column give a tangent to the reduced cost, and
+`private_columns` maximises it over Γ_F. The result is pulled in where it is not quite private; with
+a positive reduced cost it enters the master, and with a positive weight in the last solve it is an
+output of the protocol.
+
+Glossary
+--------
+The words of `column_generation` (column, mass, gain, duals, reduced cost, restricted master, bound,
+gap), and:
+
+- guarantee: a set F of distributions with a level for every ordered pair of S values. Columns must
+  keep all guarantees of a stack.
+- tangent: the linear function that touches the convex reduced cost at a column, and lies below it.
+- block: conditions on the entries of a column and on multipliers of their own.
+- excess: max over F of R_1·T_{s1} - e^ε R_2·T_{s2}; a column is private if none is positive.
+- pulling in: moving a column towards the constant one by the least that makes it private.
+- joint, apart: whether the conditionals of two S values share the budget of F, or each has all of
+  it (F', on large tables).
+- cut: a linear inequality that every private column satisfies.
+- box: low ≤ T ≤ high, a node of branch and bound. chord: the line above t log t between its ends.
+- work: nominal seconds by which a search ends, see `solvers.work`.
 """

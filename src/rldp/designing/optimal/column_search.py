@@ -29,6 +29,7 @@ _AT_ONCE = 8  # new starts in a round
 _ROUNDS = 60  # of improving the columns in use, at most
 _RECENT = 60  # columns whose worst conditionals begin a proof
 _CLOSED = 1e-4  # of the bound: a gap that counts as none
+_POLISHED = 1e-7  # of the bound: a rise that ends the last improvement
 _NOTHING, _LITTLE = 1e-10, 1e-5  # of the bound: rises that do not count, and that end a search
 
 
@@ -131,7 +132,7 @@ class Search:
 
     def polish(self) -> None:
         """Improve the columns in use to the last digit."""
-        self._improve(_NOTHING)
+        self._improve(_POLISHED)
 
     def _improve(self, least: float = _LITTLE / 10) -> None:
         """Price from the columns in use until a round brings less than this part of the bound."""

@@ -29,8 +29,11 @@ class Cuts:
         self._guarantees, self._variable = guarantees, variable
         self._weights = weights.ravel()
         self.rows = np.zeros((0, weights.size))  # of inequalities row·T ≤ 0
-        self._programme = Programme(np.ones(1), grows_by_rows=True)
-        self._programme.add_columns(self._weights[:, None], np.zeros(weights.size))
+        self._programme = Programme(np.zeros(weights.size))
+        self._programme.add_columns(self._weights[None], np.zeros(1))
+        self._programme.set_free(0)
+        for sign in (1.0, -1.0):
+            self._programme.add_columns(sign * np.eye(weights.size), np.zeros(weights.size))
         self.highest = largest_entries(guarantees, self._weights)
 
     def best(self, c: Array) -> Array:
@@ -43,20 +46,33 @@ class Cuts:
 
     def maximum(self, c: Array) -> Optimum:
         """The best column under the inequalities so far."""
-        self._programme.set_gains(c)
-        self._programme.set_limits(np.zeros(c.size), self.highest)
-        return self._programme.solved()
+        found = self._solved(c, np.zeros(c.size), self.highest)
+        assert found is not None  # the constant column satisfies all inequalities
+        return found
 
     def maximum_within(self, c: Array, low: Array, high: Array) -> Optimum | None:
         """The same with every entry between limits, None where nothing is.
 
         Its value is a bound that holds whatever the solver's tolerances are: the dual value of
-        the solver's duals, clipped so that they are feasible.
+        the solver's multipliers, clipped so that they are feasible.
         """
-        self._programme.set_gains(c)
-        self._programme.set_limits(low, high)
-        found = self._programme.solved_if_possible()
+        found = self._solved(c, low, high)
         return None if found is None else found._replace(value=self._dual(c, low, high, found))
+
+    def _solved(self, c: Array, low: Array, high: Array) -> Optimum | None:
+        """max c·T by its dual, which has few rows: inequalities are columns y ≥ 0 of it.
+
+        It is the least y_0 + high·p - low·q with y_0 weights + Σ y_i row_i + p - q = c.
+        """
+        gains = np.concatenate([[-1.0], -high, low, np.zeros(len(self.rows))])
+        self._programme.set_row_values(c)
+        self._programme.set_gains(gains)
+        found = self._programme.solved_if_bounded()
+        if found is None:
+            return None
+        T = np.clip(-found.duals, low, high)
+        y = np.delete(found.weights, slice(1, 1 + 2 * c.size))
+        return Optimum(-found.value, y, T)
 
     def _dual(self, c: Array, low: Array, high: Array, found: Optimum) -> float:
         """y_0 + Σ max(r·low, r·high) for the reduced costs r = c - y_0 weights - Σ y_i row_i."""
@@ -102,8 +118,8 @@ class Cuts:
         for row, i in zip(rows, np.flatnonzero(broken), strict=True):
             np.add.at(row, self._variable[s_1[i]], R_1[i])
             np.add.at(row, self._variable[s_2[i]], -factor[i] * R_2[i])
-            some = np.flatnonzero(row).astype(np.int32)
-            self._programme.add_limit(some, row[some])
+        if len(rows):
+            self._programme.add_columns(rows, np.zeros(len(rows)))
         self.rows = np.concatenate([self.rows, rows])
         return np.isin(np.arange(len(T)), of[broken])
 

@@ -16,20 +16,21 @@ from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.column_search import Search
 from rldp.designing.optimal.gains import Information
-from rldp.designing.optimal.inner_simplices import inner_simplices
+from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
-from rldp.designing.solvers.work import Clock
+from rldp.designing.solvers.work import Clock, Limit
 from rldp.uncertainty import GivenU, Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
 _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is never cut short
-_LISTED_CELLS = 49  # up to which it is exact, and bounds what is private over a smaller set
+_LISTED_CELLS = 30  # up to which it is exact, and bounds what is private over a smaller set
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
 _POLISH_SHARE = 0.3  # of the work, where PolyOpt is most of the way
+_WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
 
@@ -80,9 +81,8 @@ def optimal_columns(
                 within = np.inf
             p_min = first.uncertainty.conditional_bounds[0]
             lowest = float(first.levels.min())
-            polyopt = best_columns(
-                p_su, p_min, lowest, distinct=True, work=effort.work, deadline=within
-            )
+            limit = Limit(effort.work, within)
+            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=limit)
             if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
                 search.bound = min(search.bound, polyopt.bound)
             columns = np.moveaxis(polyopt.Q, 2, 0)
@@ -99,7 +99,8 @@ def optimal_columns(
             search.prove()
         elif p_su.size <= _MOST_CELLS:
             search.go_on()
-        search.polish()
+        if p_su.size <= _MOST_CELLS:
+            search.polish()
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = search.optimum
@@ -135,10 +136,12 @@ def _bound(
     if hidden or found is None:
         return cells
     columns = np.moveaxis(found.Q, 2, 0)
-    p_min = inner_simplices(guarantees[0].uncertainty)
-    if p_min is None or p_su.size > _LISTED_CELLS:
+    if p_su.size > _LISTED_CELLS:
         return columns
-    inner = best_columns(p_su, p_min, guarantees[0].epsilon, distinct=True, deadline=deadline)
+    clock = Clock(_WORK_OF_BOUND, deadline)
+    inner = inner_optimum(guarantees[0].uncertainty, guarantees[0].epsilon, clock)
+    if inner is None:
+        return columns
     go_on_unless(inner.is_interrupted)
     search.bound = min(search.bound, inner.bound)
     return np.concatenate([columns, np.moveaxis(inner.Q, 2, 0)])

@@ -14,7 +14,7 @@ from rldp.designing.polyopt.large_tables import LargeTableSearch
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.linear import Optimum
-from rldp.designing.solvers.work import Clock
+from rldp.designing.solvers.work import Clock, Limit
 from rldp.errors import TooLargeError
 
 
@@ -25,8 +25,7 @@ def best_columns(
     *,
     distinct: bool,
     seeds: Array | None = None,
-    work: float = SETTINGS.methods.work,
-    deadline: float = np.inf,
+    deadline: float | Limit = np.inf,
     progress: Progress | None = None,
 ) -> Solution:
     """The protocol with the most I(X;Y) at p_su among those with columns in Γ or among the seeds.
@@ -40,12 +39,13 @@ def best_columns(
         epsilon: privacy level in nats.
         distinct: compare s1 ≠ s2 only.
         seeds: further columns that are private for another reason, shape (columns, n_s, n_u).
-        work: nominal seconds of work after which a search on a large table ends; where all
-            vertices are listed it may take many times as long.
-        deadline: time.monotonic() at which to stop with the incumbent.
+        deadline: time.monotonic() at which to stop with the incumbent, or a limit of work and time.
+            The work is that of a search on a large table; where all vertices are listed it may
+            take many times as long.
         progress: told after every round.
     """
     settings = SETTINGS.methods
+    limit = deadline if isinstance(deadline, Limit) else Limit(settings.work, deadline)
     factor = float(np.exp(epsilon))
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
     master = Master(p_su, possible_cells(blocks))
@@ -58,18 +58,18 @@ def best_columns(
     bound, is_interrupted, is_hurried = np.inf, False, False
     if is_large or p_su.size > settings.most_direct_cells:
         search = LargeTableSearch(p_su, blocks, factor, distinct=distinct)
-        clock = Clock(work if is_large else settings.head_start, deadline)
+        clock = Clock(limit.work if is_large else settings.head_start, limit.deadline)
         optimum, bound, is_interrupted = search.run(master, clock, told)
         is_hurried = clock.is_hurried
     if not is_large and not is_interrupted:
         pricing = ExactPricing(blocks, factor, distinct=distinct)
-        clock = Clock(SETTINGS.exact.patience * work, deadline)
-        optimum, bound, is_interrupted = _closed(master, pricing, clock, told, bound)
+        clock = Clock(SETTINGS.exact.patience * limit.work, limit.deadline)
+        optimum, bound, is_interrupted = closed(master, pricing, clock, told, bound)
         is_hurried = clock.is_hurried and clock.now() > 1
     return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted, is_hurried)
 
 
-def _closed(
+def closed(
     master: Master, pricing: ExactPricing, clock: Clock, progress: Progress, bound: float
 ) -> tuple[Optimum, float, bool]:
     """Exact pricing until no reduced cost is positive, from a bound that is known already.
@@ -78,13 +78,13 @@ def _closed(
     """
     settings = SETTINGS.exact
     optimum, is_over = master.solved(), clock.passes(1.0)
-    closed = float(
+    least = float(
         np.clip(settings.closed_relative * master.unit, settings.rounding, settings.closed)
     )
     try:
         while True:
             duals = master.duals(optimum)
-            priced = pricing.price(duals, closed, settings.columns_per_round, is_over)
+            priced = pricing.price(duals, least, settings.columns_per_round, is_over)
             bound = min(bound, optimum.value + priced.bound)
             progress(optimum.value, bound)
             if not priced.reduced_cost.size or is_over():

@@ -42,7 +42,8 @@ class Programme:
         self._infinity = highspy.kHighsInf
         self._error = highspy.HighsStatus.kError
         self._optimal = highspy.HighsModelStatus.kOptimal
-        self._infeasible = highspy.HighsModelStatus.kInfeasible
+        status = highspy.HighsModelStatus
+        self._unbounded = (status.kUnbounded, status.kUnboundedOrInfeasible)
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy has few types
         self._solver.silent()
         for name, value in (
@@ -76,6 +77,11 @@ class Programme:
         if status == self._error:
             raise ArithmeticError(f"HiGHS refused columns with entries to {columns.max():.2g}.")
 
+    def set_row_values(self, values: Array) -> None:
+        """Replace what every row must be equal to."""
+        rows = np.arange(values.size, dtype=np.int32)
+        self._solver.changeRowsBounds(values.size, rows, values, values)  # type: ignore[attr-defined]
+
     def set_gains(self, gains: Array) -> None:
         """Replace the gain of every column."""
         columns = np.arange(gains.size, dtype=np.int32)
@@ -99,10 +105,10 @@ class Programme:
         for column in columns:
             self._solver.changeColBounds(int(column), 0.0, 0.0)
 
-    def solved_if_possible(self) -> Optimum | None:
-        """The optimum, or None where no weights satisfy all rows."""
+    def solved_if_bounded(self) -> Optimum | None:
+        """The optimum, or None where the value has no limit."""
         self._run()
-        if self._solver.getModelStatus() == self._infeasible:
+        if self._solver.getModelStatus() in self._unbounded:
             return None
         return self._optimum()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,13 @@ def spend(seconds: float) -> None:
 def spent() -> float:
     """Nominal seconds of work that this thread has done so far."""
     return _TALLY.seconds
+
+
+class Limit(NamedTuple):
+    """When a search ends: after nominal seconds of work, or at a time.monotonic() before that."""
+
+    work: float
+    deadline: float = np.inf
 
 
 class Clock:

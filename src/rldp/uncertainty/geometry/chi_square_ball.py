@@ -293,5 +293,5 @@ def _newton(
     kept[1] = np.where(first, answer[1], kept[1])
     kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
     new = np.where(value <= best, x + kept, (x + at) / 2)
-    is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-14
+    is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-12
     return new, value, is_small & (np.abs(new - x) < x / 2).all(axis=0)
