@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
+import clarabel
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.sparse import csc_array
 
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
@@ -15,6 +17,7 @@ from rldp.designing import error_programmes
 from rldp.designing.effort import EFFORTS
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.optimal.barrier_master import BarrierMaster
+from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block
@@ -220,7 +223,7 @@ def test_random_tables_need_a_sixth_of_the_people():
     """2.5 times below randomised response on the record in root mean squared error."""
     F = ChiSquareSet(random_table(0))
     goal = Goal.named("cells", F.table)
-    few = replace(EFFORTS["quick"], protocols=3)
+    few = replace(EFFORTS["quick"], protocols=2)
     found = error_programmes.optimal(error_programmes.Asked(stack(F, 1.0), goal, few), None)
     plain = rldp.design(F, 1.0, "grr", goal="cells")
     error = goal_error(found.Q, goal, F.table.p_su)
@@ -241,3 +244,54 @@ def test_many_cells_by_sorting():
         draft = closed_form_for_goal(name, F, 1.0, goal)
         assert total < 0.8 * weighted_error(draft, F, goal)
     assert rldp.audit(found.Q, F).epsilon <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("n_s", "n_u", "name"), [(3, 3, "cells"), (2, 3, "s"), (3, 2, "u_given_s")]
+)
+def test_no_protocol_is_below_the_ceiling(n_s, n_u, name):
+    """An independent conic solve over all columns that matter at a known P̂ stays above it."""
+    table = random_table(7, n_s, n_u)
+    p, A = table.p_su, Goal.named(name, table).matrix()
+    bound = error_ceiling(p, A, E)
+    columns = []
+    for high in product([1.0, E], repeat=n_s):
+        for cells in product(range(n_u), repeat=n_s):
+            T = np.zeros(p.shape)
+            T[np.arange(n_s), cells] = high * p.sum(axis=1) / p[np.arange(n_s), cells]
+            columns.append(T.ravel() / (T * p).sum())
+    best = least_second_moment(np.array(columns), A)
+    assert 0.8 * best < bound <= best * (1 + 1e-6)
+
+
+def least_second_moment(T: np.ndarray, A: np.ndarray) -> float:
+    """min Σ_y ‖h_y‖²/θ_y, Σ T_y h_yᵀ = A, Σ θ_y T_y = 1: second-order cones."""
+    (m, n), k = T.shape, A.shape[1]
+    eye = np.eye(k)
+    equations = np.zeros((n + n * k, 2 * m + m * k))  # variables θ, v, h
+    equations[:n, :m] = T.T
+    equations[n:, 2 * m :] = np.kron(T.T, eye)
+    cones = np.zeros((m * (k + 2), equations.shape[1]))
+    for y in range(m):
+        rows = cones[y * (k + 2) : (y + 1) * (k + 2)]
+        rows[0, [y, m + y]] = -1.0  # θ + v ≥ ‖(θ - v, 2h)‖
+        rows[1, [y, m + y]] = -1.0, 1.0
+        rows[2:, 2 * m + y * k : 2 * m + (y + 1) * k] = -2 * eye
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solution = clarabel.DefaultSolver(
+        csc_array((equations.shape[1],) * 2),
+        np.repeat([0.0, 1.0, 0.0], [m, m, m * k]),
+        csc_array(np.concatenate([equations, cones])),
+        np.concatenate([np.ones(n), A.ravel(), np.zeros(len(cones))]),
+        [clarabel.ZeroConeT(n + n * k), *[clarabel.SecondOrderConeT(k + 2)] * m],
+        settings,
+    ).solve()
+    assert "Solved" in str(solution.status)
+    return float(solution.obj_val)
+
+
+def test_a_ceiling_says_nothing_where_it_cannot():
+    p = SMALL.p_su
+    assert error_ceiling(p, Goal.named("u", SMALL).matrix(), E) == 0.0  # combines values of S
+    assert error_ceiling(np.array([[0.5, 0.5], [0.0, 0.0]]), np.eye(4), E) == 0.0

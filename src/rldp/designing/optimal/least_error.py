@@ -23,10 +23,11 @@ from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.error_bound import least_possible_error
+from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
-from rldp.uncertainty import Guarantee
+from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
 
 _STEPS_OF_MASSES = {True: 8, False: 4}  # between two rounds of pricing, on small and large tables
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 1e-3, 1e-4  # of the error, in the rounds, and last
@@ -45,6 +46,7 @@ _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
 _DIGITS = 7  # by which columns are told apart
 _MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
+_AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold P̂
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
 
@@ -109,8 +111,10 @@ def least_error(
         if pricing is None or private.weights.size <= _MOST_BY_CONES:
             search.by_cones(private, effort, told)
         search.finish()
+        if not hidden:
+            bound = _known_bound(guarantees, search.master.A)
         if private.weights.size <= _MOST_BOUNDED:
-            bound = search.bound(private)
+            bound = max(bound, search.bound(private))
     except KeyboardInterrupt:
         is_interrupted = True
     return search.solution(bound, is_interrupted=is_interrupted)
@@ -151,6 +155,17 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
         return None
     return SortedPricing(first.table.p_su, p_min, float(np.exp(first.epsilon)))
+
+
+def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
+    """What each guarantee over a set that holds P̂ proves by itself."""
+    around = [
+        float(g.factors[g.is_promised_pair].max())
+        for g in guarantees
+        if g.is_complete and isinstance(g.uncertainty, _AROUND)
+    ]
+    p_su = guarantees[0].table.p_su
+    return max((error_ceiling(p_su, A, factor) for factor in around), default=0.0)
 
 
 class Search:
