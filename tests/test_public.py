@@ -74,6 +74,8 @@ def test_the_first_example():
         "utility",
         "normalised",
         "error",
+        "reports",
+        "estimable",
         "epsilon_given_u",
         "epsilon_all",
         "seconds",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rldp.designing.compare import compare
     from rldp.designing.design import design
     from rldp.designing.programmes import ceiling, srr_threshold
+    from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import (
         CertificateError,
         DataError,
@@ -137,6 +138,7 @@ __all__ = [
     "repeated",
     "risk",
     "sign",
+    "solve_epsilon",
     "srr_threshold",
     "verify",
 ]
@@ -170,6 +172,7 @@ _HOMES = {
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.programmes": ("ceiling", "srr_threshold"),
+    "designing.solve_epsilon": ("solve_epsilon",),
     "tables.read_table": ("read_table",),
     "release.changes": ("ChangedRecord", "change_epsilon", "changed_record"),
     "release.release_file": ("release_file",),

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,13 +16,17 @@ from rldp.cli.targets import check_target
 from rldp.errors import ParameterError
 from rldp.tables.limits import designable_cells
 
+if TYPE_CHECKING:
+    from rldp.protocol.release_protocol import ReleaseProtocol
+    from rldp.uncertainty import UncertaintySet
+
 
 def design(
     data: arguments.Data,
     sensitive: arguments.Sensitive,
     epsilon: Annotated[
-        float, typer.Option("--epsilon", "-e", metavar="ε", help="Privacy level in nats.")
-    ],
+        float | None, typer.Option("--epsilon", "-e", metavar="ε", help="Privacy level in nats.")
+    ] = None,
     useful: arguments.Useful = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Protocol file to write.")
@@ -39,6 +43,19 @@ def design(
         ),
     ] = "best",
     goal: layers.Goal = layers.AUTO,
+    worst: Annotated[
+        bool,
+        typer.Option("--worst", help="Make the largest error of the goal small, not the mean."),
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="Instead of --epsilon: the smallest ε that gives all estimates this margin"
+        ),
+    ] = None,
+    reports: Annotated[
+        int | None, typer.Option(help="With --margin: from so many reports, at 95 % confidence.")
+    ] = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
     uncertainty: set_options.Uncertainty = set_options.UNSAID,
@@ -87,25 +104,22 @@ def design(
         cells_limit=designable_cells([protocol]),
         encoding=encoding,
     )
-    from rldp.designing.design import design as design_one
-
+    wanted: dict[str, Any] = {
+        "worst": worst,
+        "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
+        "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+        "bounds": bounds.value,
+        "pairs": pairs,
+        "objective": objective,
+        "parameters": _pinned(pin or []),
+        "hidden": hidden,
+        "identifiable": identifiable,
+        "effort": effort.value,
+        "time_limit": time_limit,
+    }
     with _nothing_written(), search_line(protocol, F.table.entropy) as progress:
-        p = design_one(
-            F,
-            epsilon,
-            protocol,
-            goal=goal,
-            epsilon_given_u=layers.level(epsilon_given_u, "--epsilon-given-u"),
-            epsilon_all=layers.level(epsilon_all, "--epsilon-all"),
-            bounds=bounds.value,
-            pairs=pairs,
-            objective=objective,
-            parameters=_pinned(pin or []),
-            hidden=hidden,
-            identifiable=identifiable,
-            effort=effort.value,
-            time_limit=time_limit,
-            progress=progress,
+        p = _designed(
+            F, protocol, goal, (epsilon, margin, reports), {**wanted, "progress": progress}
         )
     if output is not None:
         p.save(output)
@@ -114,6 +128,27 @@ def design(
     else:
         show.protocol(p)
         show.written(output)
+
+
+def _designed(
+    F: UncertaintySet,
+    protocol: str,
+    goal: str,
+    accuracy: tuple[float | None, float | None, int | None],
+    wanted: dict[str, Any],
+) -> ReleaseProtocol:
+    """The protocol for an ε, or with the smallest ε for a margin and a number of reports."""
+    epsilon, margin, reports = accuracy
+    if epsilon is not None and margin is None and reports is None:
+        from rldp.designing.design import design as design_one
+
+        return design_one(F, epsilon, protocol, goal=goal, **wanted)
+    if epsilon is not None or margin is None or reports is None:
+        raise ParameterError("Expected --epsilon, or --margin and --reports together.")
+    from rldp.designing.solve_epsilon import solve_epsilon
+
+    goal = ("u" if wanted["hidden"] else "cells") if goal == layers.AUTO else goal
+    return solve_epsilon(F, goal=goal, margin=margin, reports=reports, protocol=protocol, **wanted)
 
 
 @contextmanager

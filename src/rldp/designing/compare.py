@@ -32,16 +32,18 @@ from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal, goal_error
 
 _MOST_OUTPUTS = 2**13  # of a channel whose errors are told
+_POINT = 0.01  # margin for which the reports that are needed are told
 
 
 class Record(TypedDict):
     """One line of a comparison.
 
     `error` is the root mean squared error of estimates of the goal from as many reports as the
-    table has records; ∞ where some of it cannot be estimated. `epsilon_given_u` and `epsilon_all`
-    are the levels that hold against someone who knows U, and whatever distribution is true. All
-    three are NaN for the ceiling, which is no protocol, and `error` for channels with very many
-    outputs.
+    table has records; ∞ where some of it cannot be estimated. `reports` are needed for ± 1
+    percentage point, at 95 % confidence, on all of the goal, and `estimable` is the share of it
+    that can be estimated. `epsilon_given_u` and `epsilon_all` are the levels that hold against
+    someone who knows U, and whatever distribution is true. All of them are NaN for the ceiling,
+    which is no protocol, and what is about errors for channels with very many outputs.
     """
 
     protocol: str
@@ -49,6 +51,8 @@ class Record(TypedDict):
     utility: float
     normalised: float
     error: float
+    reports: float
+    estimable: float
     epsilon_given_u: float
     epsilon_all: float
     seconds: float
@@ -148,19 +152,30 @@ def _record(name: str, asked: _Asked, epsilon: float, line: _Line, seconds: floa
         "epsilon": float(epsilon),
         "utility": float(kept),
         "normalised": float(kept / entropy) if entropy > 0 else 0.0,
-        "error": _error(line.channel, asked),
+        **_errors(line.channel, asked),
         "epsilon_given_u": math.nan if promised is None else promised.epsilon_given_u,
         "epsilon_all": math.nan if promised is None else promised.epsilon_all,
         "seconds": seconds,
     }
 
 
-def _error(channel: Channel | None, asked: _Asked) -> float:
+class _Errors(TypedDict):
+    error: float
+    reports: float
+    estimable: float
+
+
+def _errors(channel: Channel | None, asked: _Asked) -> _Errors:
     table = asked.F.table
     if channel is None or channel.n_outputs > _MOST_OUTPUTS:
-        return math.nan
+        return {"error": math.nan, "reports": math.nan, "estimable": math.nan}
     goal = asked.goal or Goal.named(CELLS, table)
-    return goal_error(channel.matrix, goal, table.p_su).rmse(table.n)
+    found = goal_error(channel.matrix, goal, table.p_su)
+    return {
+        "error": found.rmse(table.n),
+        "reports": found.reports(_POINT),
+        "estimable": float(np.isfinite(found.variances).mean()),
+    }
 
 
 def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:

@@ -14,24 +14,18 @@ from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
 from rldp.designing.families.layers import UNLAYERED
+from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.identifiable import identified
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import (
-    CELLS,
-    INFORMATION,
-    Goal,
-    U,
-    as_goal,
-    information_matrix,
-    variances,
-)
+from rldp.utility.goal import CELLS, INFORMATION, Goal, U, as_goal
 
 _FEW_CELLS = 49  # up to which a search finds what closed forms keep by itself
 _IDENTIFYING = ("grr", "srr", "grr-cr")  # closed forms that tell all cells apart
+_TUNED = ("ir", "grr-cr")  # closed forms whose parameters are chosen for a goal as well
 _MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
 _MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
 _MOST_CELLS = 300  # where exact bounds are tried for "best"
@@ -43,6 +37,7 @@ def design(
     protocol: str = BEST,
     *,
     goal: str | Goal = AUTO,
+    worst: bool = False,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
     also: Sequence[Guarantee] = (),
@@ -73,9 +68,10 @@ def design(
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
             in, so that it is never less useful than any with the same guarantees.
         goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
-            "u", "u_given_s", or an `rldp.Goal`, for optimal and best; or "information", the paper's
-            I(X;Y). "auto" is "cells" for "best" ("u" with hidden=True) and "information" for
-            protocols asked for by another name.
+            "u", "u_given_s", or an `rldp.Goal`; or "information", the paper's I(X;Y). "auto" is
+            "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by
+            another name. Closed forms choose their parameters for it.
+        worst: make the largest error of the goal's functionals small, and not their mean.
         epsilon_given_u: a level against someone who knows the person's U; None for no such promise.
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
@@ -124,6 +120,7 @@ def design(
     options = programmes.Options(
         guarantees=guarantees,
         goal=chosen,
+        worst=worst,
         pairs=pairs,
         objective=objective,
         hidden=hidden,
@@ -133,20 +130,38 @@ def design(
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
     if protocol in (*PROGRAMMES, BEST):
-        draft = _with_goal(searched(protocol, bounds, options), options.goal)
+        draft = searched(protocol, bounds, options)
     else:
         layers = options.layers or UNLAYERED
-        asked = (uncertainty, options.epsilon, bounds, parameters or {}, layers)
-        draft = closed_form(protocol, *asked)
+        pinned = parameters or {}
+        asked = (uncertainty, options.epsilon, bounds, pinned, layers)
+        is_plain = chosen is None
+        draft = closed_form(protocol, *asked) if is_plain else _for_goal(protocol, options, pinned)
+    draft = _with_goal(draft, options)
     if identifiable:
         draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
     return proved(draft, guarantees)
 
 
-def _with_goal(draft: Draft, goal: Goal | None) -> Draft:
+def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
+    goal = options.goal
     if goal is None:
         return draft
-    return replace(draft, goal=goal, options={**draft.options, "goal": goal.name})
+    told = {"goal": goal.name} | ({"worst": "yes"} if options.worst else {})
+    return replace(draft, goal=goal, options={**draft.options, **told})
+
+
+def _for_goal(name: str, options: programmes.Options, pinned: Mapping[str, float | str]) -> Draft:
+    assert options.goal is not None
+    return closed_form_for_goal(
+        name,
+        options.F,
+        options.epsilon,
+        options.goal,
+        worst=options.worst,
+        pinned=pinned,
+        layers=options.layers or UNLAYERED,
+    )
 
 
 def _check_options(
@@ -167,21 +182,29 @@ def _check_options(
     if pinned and protocol in (*PROGRAMMES, BEST):
         raise ParameterError(f"{protocol} has no parameters to pin.", argument="parameters")
     is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
-    if options.goal is not None and not is_free:
+    if options.worst and options.goal is None:
         raise ParameterError(
-            f"Expected protocol 'optimal' or 'best' for a goal other than information, with "
-            f"neither the paper's bounds nor identifiable cells, got {protocol!r}.",
+            "The largest error is made small for a goal other than information, such as 'cells'.",
+            argument="worst",
+        )
+    is_usual = (
+        bounds == "sharp" and options.pairs == "distinct" and options.objective == "empirical"
+    )
+    if options.goal is not None and (not is_usual or identifiable):
+        raise ParameterError(
+            "A goal other than information goes with sharp bounds, distinct pairs and the "
+            "empirical objective, and not with identifiable cells: its estimates exist anyway.",
             argument="goal",
         )
     is_layered = bounds != "paper" and not identifiable
-    is_any = is_free or (is_layered and protocol == "polyopt")
+    is_any = is_free or (is_layered and protocol == "polyopt" and options.goal is None)
     is_family = is_layered and protocol in FAMILIES and options.layers is not None
     if not (options.is_plain or is_any or is_family):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'polyopt', 'optimal' and 'best'; guarantees against someone who knows U and "
-            f"whatever is true with closed forms too, and none with the paper's bounds or "
-            f"identifiable cells.",
+            f"go with 'optimal', 'best' and, for information, 'polyopt'; guarantees against someone "
+            f"who knows U and whatever is true with closed forms too, and none with the paper's "
+            f"bounds or identifiable cells.",
             argument="protocol",
         )
 
@@ -245,6 +268,8 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     if options.hidden:
         return replace(_programme("optimal", options), name=BEST)
     known = drafts(FAMILIES, "sharp")
+    if options.goal is not None and layers is not None:
+        known += [_for_goal(name, options, {}) for name in _TUNED]
     try:
         if layers is not None and options.goal is None and F.table.counts.size <= _MOST_CELLS:
             known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack
@@ -264,14 +289,10 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
 
 def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
     """The draft with the most information, or the smallest error of the goal."""
-    goal, table = options.goal, options.F.table
+    goal = options.goal
     if goal is None:
         return max(drafts, key=lambda draft: draft.utility(options.F))
 
-    def error(draft: Draft) -> float:
-        if draft.channel.n_outputs > _MOST_OUTPUTS:
-            return np.inf
-        J = information_matrix(draft.channel.matrix, table.p_su)
-        return float(goal.weights @ variances(J, goal, table.p_su))
-
-    return min(drafts, key=error)
+    return min(
+        drafts, key=lambda draft: weighted_error(draft, options.F, goal, worst=options.worst)
+    )

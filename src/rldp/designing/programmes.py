@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
+from rldp.designing import error_programmes
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import checked_effort
 from rldp.designing.families import srr
 from rldp.designing.families.layers import Layers
-from rldp.designing.optimal.least_error import least_error
 from rldp.designing.optimal.private_columns import within_simplices
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
@@ -55,6 +55,7 @@ class Options:
 
     guarantees: Stack
     goal: Goal | None = None  # what shall be estimated; None for the most information
+    worst: bool = False  # whether its largest error counts, and not the mean
     pairs: str = "distinct"
     objective: str = "empirical"
     hidden: bool = False
@@ -133,6 +134,8 @@ def polyopt(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
     Formal guarantee: private for every P with P_{u|s} ≥ P^min_{u|s}, a set that contains F. Further
     guarantees are linear conditions beside Γ, or become so over the simplices around their sets.
     """
+    if options.goal is not None:
+        return _outcome(error_programmes.polyopt(_asked(options, options.goal)))
     if not options.is_plain:
         return _polyopt_in_layers(options)
     F, epsilon, distinct = options.F, options.epsilon, options.pairs == "distinct"
@@ -186,7 +189,7 @@ def optimal(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
     """
     F = options.F
     if options.goal is not None:
-        return _for_goal(options, options.goal, channels)
+        return _outcome(error_programmes.optimal(_asked(options, options.goal), _columns(channels)))
     if F.is_simplex and options.is_plain and not options.hidden:
         return polyopt(replace(options, pairs="distinct", objective="empirical"))
     found = optimal_columns(
@@ -202,38 +205,21 @@ def optimal(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
     return Outcome(channel, found.bound, ended=how_ended(found, options.deadline))
 
 
-def _for_goal(options: Options, goal: Goal, channels: Sequence[Channel]) -> Outcome:
-    """The protocol with the least error of estimates of a goal."""
-    table = options.F.table
-    A = goal.matrix()
-    if options.hidden:
-        A = A.reshape(table.n_s, table.n_u, -1)
-        if np.abs(A - A[0]).max() > 0:
-            raise ParameterError(
-                "Expected a goal about U with hidden=True, such as goal='u': reports that do not "
-                "depend on S tell nothing else.",
-                argument="goal",
-            )
-        A = A[0]
-    found = least_error(
-        options.guarantees,
-        A,
-        hidden=options.hidden,
-        seeds=None if options.hidden else _columns(channels),
+def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
+    """The same for a search for the least error."""
+    return error_programmes.Asked(
+        guarantees=options.guarantees,
+        goal=goal,
         effort=checked_effort(options.effort),
+        worst=options.worst,
+        hidden=options.hidden,
         deadline=options.deadline,
         progress=options.progress,
     )
-    shape = (table.n_s, table.n_u, found.Q.shape[2])
-    known = float(((goal.matrix().T @ table.p_su.ravel()) ** 2).sum())
-    bound = max(0.0, found.bound - known)
-    ended = WORK
-    if found.is_interrupted or is_past(options.deadline):
-        ended = INTERRUPTED if found.is_interrupted else TIME
-    elif found.error - found.bound < _CLOSED_SHARE * found.error:
-        ended = CLOSED
-    channel = DenseChannel(np.broadcast_to(found.Q, shape))
-    return Outcome(channel, np.inf, {"error_bound": bound} if bound else {}, ended)
+
+
+def _outcome(found: error_programmes.Designed) -> Outcome:
+    return Outcome(DenseChannel(found.Q), np.inf, found.parameters, found.ended)
 
 
 def how_ended(found: Solution, deadline: float) -> str:
@@ -250,6 +236,8 @@ def ldp_optimal(options: Options) -> Outcome:
 
     Every cell counts as an S value of its own, and Γ becomes the cone of staircase mechanisms.
     """
+    if options.goal is not None:
+        return _outcome(error_programmes.ldp_optimal(_asked(options, options.goal)))
     table = options.F.table
     n_s, n_u = table.n_s, table.n_u
     found = best_columns(

@@ -26,6 +26,7 @@ MEANINGS = {
     "mixed_share": "share of the second protocol, so that every cell can be estimated",
     "identifiability_cost": "nats that this costs (negative: wins)",
     "error_bound": "summed variance of one report that no protocol with these guarantees beats",
+    "largest_error_bound": "largest variance of one report that no such protocol beats",
     "guaranteed_utility": "nats kept at least, whatever distribution in F is true",
 }
 TITLES = {

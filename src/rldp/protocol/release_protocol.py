@@ -243,7 +243,8 @@ class ReleaseProtocol(Releasing, Estimating):
         """
         goal = self.goal or Goal.named(self.options.get("goal", CELLS), self.table)
         bound = self.parameters.get("error_bound")
-        return goal_error(self.matrix, goal, self.table.p_su, bound)
+        largest = self.parameters.get("largest_error_bound")
+        return goal_error(self.matrix, goal, self.table.p_su, bound, largest)
 
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""

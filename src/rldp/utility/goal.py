@@ -154,16 +154,30 @@ class GoalError:
         variances: of one report, for each functional; ∞ where it cannot be estimated.
         bound: what the weighted sum of variances is at least, whatever protocol with the same
             guarantees is taken; None where no bound is known.
+        influences: the largest change of n times each estimate by one report, |e(y)|.
+        largest_bound: what `largest` is at least, where a design was made for it.
     """
 
     goal: Goal
     variances: Array
     bound: float | None = None
+    influences: Array | None = None
+    largest_bound: float | None = None
 
     @property
     def total(self) -> float:
         """The weighted sum of the variances: what a design makes small."""
         return float(self.goal.weights @ self.variances)
+
+    @property
+    def largest(self) -> float:
+        """The largest variance with its weight: what a design with worst=True makes small."""
+        return float((self.goal.weights * self.variances).max())
+
+    @property
+    def influence(self) -> float:
+        """The most that one report, forged or not, moves n times an estimate."""
+        return float("nan") if self.influences is None else float(self.influences.max())
 
     @property
     def gap(self) -> float | None:
@@ -181,15 +195,38 @@ class GoalError:
         """The standard error of each functional from n reports."""
         return np.asarray(np.sqrt(self.variances / np.asarray(n, dtype=float)))
 
+    def reports(self, margin: float = 0.01, z: float = 1.959963984540054) -> float:
+        """How many reports keep z standard errors of every functional within a margin."""
+        return float(np.ceil((z / margin) ** 2 * self.variances.max()))
+
     def rmse(self, n: float) -> float:
         """The root of the weighted mean squared error from n reports."""
         return float(np.sqrt(self.total / self.goal.weights.sum() / n))
 
 
-def goal_error(Q: Array, goal: Goal, p_su: Array, bound: Any = None) -> GoalError:
+def goal_error(
+    Q: Array, goal: Goal, p_su: Array, bound: Any = None, largest_bound: Any = None
+) -> GoalError:
     """The errors of the best unbiased estimates of a goal from reports of Q[s, u, y]."""
-    found = variances(information_matrix(Q, p_su), goal, p_su)
-    return GoalError(goal, found, None if bound is None else float(bound))
+    J = information_matrix(Q, p_su)
+    found = variances(J, goal, p_su)
+    return GoalError(
+        goal,
+        found,
+        None if bound is None else float(bound),
+        _influences(Q, J, goal, p_su, found),
+        None if largest_bound is None else float(largest_bound),
+    )
+
+
+def _influences(Q: Array, J: Array, goal: Goal, p_su: Array, found: Array) -> Array:
+    """max_y |e(y)| of the best weights e(y) = aᵀ J⁺ Q(y|·)/P̂(y); ∞ where there are none."""
+    flat = Q.reshape(-1, Q.shape[2])
+    p_y = p_su.ravel() @ flat
+    columns = flat[:, p_y > 0] / p_y[p_y > 0]
+    a = goal.functionals.reshape(len(goal.functionals), -1)
+    e = a @ np.linalg.pinv(J, hermitian=True) @ columns
+    return np.where(np.isinf(found), np.inf, np.abs(e).max(axis=1))
 
 
 def _conditionals(table: Table) -> Array:

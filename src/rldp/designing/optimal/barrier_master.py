@@ -48,6 +48,10 @@ class BarrierMaster:
         """J⁻¹ A Aᵀ J⁻¹."""
         return np.asarray(self.M @ self.M.T)
 
+    def second_moments(self) -> Array:
+        """aᵀ J⁻¹ a of every functional, a column of A."""
+        return np.asarray((self.A * self.M).sum(axis=0))
+
     @property
     def barrier(self) -> float:
         """Σ θ z as a part of the error: what the masses are from the best ones, about."""

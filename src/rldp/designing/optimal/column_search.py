@@ -66,7 +66,7 @@ class Search:
         self.optimum = self.master.solved()
 
     def go_on_from(self, columns: Array) -> None:
-        """Price from columns that need not be private themselves, and improve on what that gives."""
+        """Price from columns that need not be private, and improve on what that gives."""
         self._price(columns, _STEPS)
         self._improve()
 

@@ -22,10 +22,12 @@ from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.error_bound import least_possible_error
+from rldp.designing.optimal.error_ceiling import error_ceiling
+from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.sorted_pricing import SortedPricing
+from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import Guarantee
+from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
 
 _STEPS_OF_MASSES = {True: 8, False: 4}  # between two rounds of pricing, on small and large tables
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 1e-3, 1e-4  # of the error, in the rounds, and last
@@ -43,23 +45,40 @@ _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
 _DIGITS = 7  # by which columns are told apart
-_MOST_BOUNDED = 30  # cells up to which the least possible error is bounded
+_MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
+_AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold P̂
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
 
 @dataclass(frozen=True)
 class ErrorSolution:
-    """Columns of the best protocol found, its error, and what no protocol falls below."""
+    """Columns of the best protocol found, its error, and what no protocol falls below.
+
+    With weights for the largest error, both speak of the functionals with these weights.
+    """
 
     Q: Array
     error: float
     bound: float  # 0 where none is known
+    weights: Array  # of functionals
     is_interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What shall be estimated: functionals A, shape (cells, k).
+
+    With `known`, Σ_x a(x) P̂(x) squared for every functional, the largest variance counts instead
+    of their sum.
+    """
+
+    A: Array
+    known: Array | None = None
 
 
 def least_error(
     guarantees: Sequence[Guarantee],
-    A: Array,
+    goal: Estimated,
     *,
     hidden: bool = False,
     seeds: Array | None = None,
@@ -71,7 +90,7 @@ def least_error(
 
     Args:
         guarantees: what it must promise; the first one's table has P̂.
-        A: the functionals to estimate, shape (cells, k), over one row of cells where s is hidden.
+        goal: what to estimate, over one row of cells where s is hidden.
         hidden: whether the randomiser may not read s; then Q has one row that all s share.
         seeds: columns to begin with, shape (columns, n_s, n_u); pulled in where they break a
             guarantee.
@@ -80,39 +99,53 @@ def least_error(
         progress: told the error so far and its bound.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
-    search = _Search(private, A, _begin(private, guarantees, seeds, hidden=hidden), deadline)
+    factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    begin = begin_columns(private.weights, factor, seeds, distinct=not hidden)
+    search = Search(private.weights, goal, begin, private.pulled_in, deadline)
     told, bound, is_interrupted = progress or untold, 0.0, False
     pricing = None if hidden else _sorted_pricing(guarantees)
     try:
         if pricing is not None:
             search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
             told(search.master.error, bound)
-        if pricing is None or A.shape[0] <= _MOST_BY_CONES:
-            search.by_cones(effort, told)
+        if pricing is None or private.weights.size <= _MOST_BY_CONES:
+            search.by_cones(private, effort, told)
         search.finish()
-        if A.shape[0] <= _MOST_BOUNDED:
-            bound = least_possible_error(private, search.master.columns, search.master.theta, A)
+        if not hidden:
+            bound = _known_bound(guarantees, search.master.A)
+        if private.weights.size <= _MOST_BOUNDED:
+            bound = max(bound, search.bound(private))
     except KeyboardInterrupt:
         is_interrupted = True
-    Q = search.protocol()
-    return ErrorSolution(Q, search.master.error, bound, is_interrupted)
+    return search.solution(bound, is_interrupted=is_interrupted)
 
 
-def _begin(
-    private: PrivateColumns, guarantees: Sequence[Guarantee], seeds: Array | None, *, hidden: bool
+def least_error_by_sorting(
+    p_su: Array, goal: Estimated, pricing: Pricing, factor: float, effort: Effort, deadline: float
+) -> ErrorSolution:
+    """The same over a cone whose best columns for linear objectives are known, without a bound."""
+    seeds = pricing.begin() if isinstance(pricing, RecordPricing) else None
+    begin = begin_columns(p_su, factor, seeds, distinct=seeds is None)
+    search = Search(p_su, goal, begin, lambda T: T, deadline)
+    is_interrupted = False
+    try:
+        search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
+        search.finish()
+    except KeyboardInterrupt:
+        is_interrupted = True
+    return search.solution(0.0, is_interrupted=is_interrupted)
+
+
+def begin_columns(
+    weights: Array, factor: float, seeds: Array | None, *, distinct: bool
 ) -> tuple[Array, Array]:
     """Columns to begin with, and the masses of randomised response, whose columns come first."""
-    shape = private.weights.shape
-    factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
-    columns = simple_columns(shape, factor, distinct=not hidden)
-    response = simple_columns(shape, factor, distinct=False)
+    columns = simple_columns(weights.shape, factor, distinct=distinct)
+    cells = weights.size
+    mass = (columns[:cells] * weights).sum(axis=(1, 2)) / (factor + cells - 1)
     if seeds is not None:
         columns = np.concatenate([columns, seeds])
-    columns = private.pulled_in(columns)
-    masses = np.zeros(len(columns))
-    cells = private.weights.size
-    masses[:cells] = (response * private.weights).sum(axis=(1, 2)) / (factor + cells - 1)
-    return columns.reshape(len(columns), -1), masses
+    return columns, np.concatenate([mass, np.zeros(len(columns) - cells)])
 
 
 def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
@@ -124,37 +157,62 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     return SortedPricing(first.table.p_su, p_min, float(np.exp(first.epsilon)))
 
 
-class _Search:
+def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
+    """What each guarantee over a set that holds P̂ proves by itself."""
+    around = [
+        float(g.factors[g.is_promised_pair].max())
+        for g in guarantees
+        if g.is_complete and isinstance(g.uncertainty, _AROUND)
+    ]
+    p_su = guarantees[0].table.p_su
+    return max((error_ceiling(p_su, A, factor) for factor in around), default=0.0)
+
+
+class Search:
     """Rounds of pricing and of Newton steps."""
 
     def __init__(
-        self, private: PrivateColumns, A: Array, begin: tuple[Array, Array], deadline: float
+        self,
+        weights: Array,
+        goal: Estimated,
+        begin: tuple[Array, Array],
+        pulled_in: Callable[[Array], Array],
+        deadline: float,
     ) -> None:
-        self._private, self._deadline = private, deadline
-        self._cells, self._shape = private.weights.size, private.weights.shape
-        self.master = BarrierMaster(A, *begin)
+        """Take P̂, the goal, columns and masses to begin with, and the way into the cone."""
+        self._weights, self._pulled_in, self._deadline = weights, pulled_in, deadline
+        self._cells, self._shape = weights.size, weights.shape
+        columns, masses = begin
+        columns = pulled_in(columns / self._sums(columns)[:, None, None])
+        self.master = BarrierMaster(goal.A, columns.reshape(len(columns), -1), masses)
+        self._minimax = None if goal.known is None else MinimaxWeights(goal.A, goal.known)
         self._random = np.random.default_rng(0)  # the same search every time
 
-    def by_sorting(self, pricing: SortedPricing, rounds: int) -> None:
-        """Rounds on PolyOpt's cone."""
+    def _sums(self, columns: Array) -> Array:
+        return np.asarray((columns * self._weights).sum(axis=(1, 2)))
+
+    def by_sorting(self, pricing: Pricing, rounds: int) -> None:
+        """Rounds on a cone whose best columns are known."""
         most = int(_PRICED_BY_SORTING * self._cells)
 
-        def best(objectives: Array, _: Array) -> Array:
-            return self._private.pulled_in(pricing.best(objectives))
+        def best(objectives: Array, near: Array) -> Array:
+            if isinstance(pricing, RecordPricing):
+                return pricing.climbed(near, self.master.W, self.master.alpha)
+            return self._pulled_in(pricing.best(objectives))
 
         for i in range(rounds):
             offered = self._round(best, most, i, rounds)
             if offered < _CLOSED or is_past(self._deadline):
                 break
 
-    def by_cones(self, effort: Effort, told: Progress) -> None:
+    def by_cones(self, private: PrivateColumns, effort: Effort, told: Progress) -> None:
         """Rounds on the cone of all private columns."""
         most = min(int(_PRICED_BY_CONES * self._cells), _MOST_CONES)
         idle = 0
 
         def best(objectives: Array, near: Array) -> Array:
-            found, _ = self._private.best(objectives, near, self._deadline)
-            return self._private.pulled_in(found)
+            found, _ = private.best(objectives, near, self._deadline)
+            return self._pulled_in(found)
 
         for i in range(effort.protocols):
             before = self.master.error
@@ -165,6 +223,11 @@ class _Search:
             if idle > effort.patience or is_past(self._deadline):
                 break
 
+    def bound(self, private: PrivateColumns) -> float:
+        """What the error with the present weights is at least."""
+        master = self.master
+        return least_possible_error(private, master.columns, master.theta, master.A)
+
     def _round(
         self, best: Callable[[Array, Array], Array], most: int, round_: int, rounds: int
     ) -> float:
@@ -174,6 +237,8 @@ class _Search:
         for _ in range(_STEPS_OF_MASSES[self._cells <= _MOST_BY_CONES]):
             master.step(max(aim, 0.5 * master.barrier))
         master.update()
+        if self._minimax is not None:
+            self._minimax.update(master)
         used = master.columns[np.argsort(-master.theta, kind="stable")[:most]]
         T = np.concatenate([used.reshape(-1, *self._shape), self._new_starts(used)])
         W, prices, columns = master.W, master.alpha, list[Array]()
@@ -207,9 +272,9 @@ class _Search:
 
     def _new_starts(self, used: Array) -> Array:
         """Columns with one entry for every s, some of them mixed with columns in use."""
-        private, random = self._private, self._random
-        largest = np.maximum(private.weights.max(axis=1, keepdims=True), 1e-300)
-        chances = 0.05 + private.weights / largest
+        random = self._random
+        largest = np.maximum(self._weights.max(axis=1, keepdims=True), 1e-300)
+        chances = 0.05 + self._weights / largest
         starts = np.zeros((_STARTS, *self._shape))
         for i, T in enumerate(starts):
             for row, chance in zip(T, chances, strict=True):
@@ -217,7 +282,8 @@ class _Search:
                 row[u] = random.choice([0.0, 1.0, 2.0]) / chance[u]
             if i % 2:
                 T += used[random.integers(len(used))].reshape(self._shape)
-        return private.scaled(starts + 1e-4)
+        starts += 1e-4
+        return np.asarray(starts / self._sums(starts)[:, None, None])
 
     def finish(self) -> None:
         """The best masses, without columns that hardly count."""
@@ -225,10 +291,16 @@ class _Search:
         master.settle(_LAST_BARRIER, _LAST_STEPS)
         master.keep(master.theta > _HARDLY * master.theta.mean())
         master.settle(_LAST_BARRIER, _LAST_STEPS)
+        if self._minimax is not None:
+            self._minimax.settle(master, _LAST_BARRIER)
 
-    def protocol(self) -> Array:
-        """Q[s, u, y] of the columns that are released."""
+    def solution(self, bound: float, *, is_interrupted: bool) -> ErrorSolution:
+        """The columns that are released, and their error."""
         mass = self.master.theta
         used = mass > _RARE
         Q = (self.master.columns[used].T * mass[used]).reshape(*self._shape, -1)
-        return np.asarray(Q / Q.sum(axis=2, keepdims=True))
+        weights = np.ones(self.master.A.shape[1])
+        if self._minimax is not None:
+            weights = self._minimax.weights
+        Q = np.asarray(Q / Q.sum(axis=2, keepdims=True))
+        return ErrorSolution(Q, self.master.error, bound, weights, is_interrupted)

@@ -16,9 +16,58 @@ from rldp._types import Array, Indices
 
 _TAUS = 7  # from 1 to e^ε, evenly in log τ
 _STEPS = 4  # of Dinkelbach
+_MOST_LISTED, _BEGUN = 10, 6  # cells whose subsets are all listed; beyond, times the cells
 _LEAST_MASS = 1e-12  # m of a cell that costs nothing
 _POINT = 1e-9  # smallest 1 - Σ m of an S value
 _SLACK = 1e-12
+
+
+class RecordPricing:
+    """Columns that protect the whole record: 1 ≤ T ≤ e^ε up to scale, with P̂·T = 1.
+
+    A convex gain is largest at a vertex, where some subset of the cells has e^ε and the rest 1.
+    """
+
+    def __init__(self, p_su: Array, factor: float) -> None:
+        """Take P̂ and e^ε."""
+        self._p, self._factor = p_su, factor
+
+    def begin(self) -> Array:
+        """Columns to begin with: all of them, or subsets of sizes that are good at uniform P̂."""
+        n = self._p.size
+        if n <= _MOST_LISTED:
+            subsets = ((np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1) > 0
+        else:
+            random = np.random.default_rng(0)  # the same search every time
+            size = int(np.clip(round(n / (self._factor + 1)), 1, n - 1))
+            rank = random.random((_BEGUN * n, n)).argsort(axis=1).argsort(axis=1)
+            subsets = rank < np.maximum(1, size - np.arange(len(rank)) % 2)[:, None]
+        return np.where(subsets.reshape(-1, *self._p.shape), self._factor, 1.0)
+
+    def climbed(self, T: Array, W: Array, alpha: Array) -> Array:
+        """Columns from which no change of one entry raises Tᵀ W T - α·T, from the nearest to T."""
+        p, high = self._p.ravel(), self._factor
+        flat = T.reshape(len(T), -1)
+        middle = np.sqrt(flat.max(axis=1) * flat.min(axis=1))
+        v = np.where(flat > middle[:, None], high, 1.0)
+        todo = np.arange(len(v))
+        for _ in range(2 * p.size):
+            now = v[todo]
+            across = now @ W
+            q, price, mass = (across * now).sum(axis=1), now @ alpha, now @ p
+            change = np.where(now > 1, 1 - high, high - 1)
+            masses = mass[:, None] + change * p
+            gains = (q[:, None] + 2 * change * across + change**2 * np.diag(W)) / masses**2
+            gains -= (price[:, None] + change * alpha) / masses
+            which = gains.argmax(axis=1)
+            rows = np.arange(len(now))
+            reached = q / mass**2 - price / mass
+            is_better = gains[rows, which] > reached + _SLACK * np.abs(reached)
+            todo, which, change = todo[is_better], which[is_better], change[is_better]
+            if not todo.size:
+                break
+            v[todo, which] += change[np.arange(todo.size), which]
+        return np.asarray((v / (v @ p)[:, None]).reshape(T.shape))
 
 
 class _Sorted(NamedTuple):
@@ -147,3 +196,6 @@ class SortedPricing:
         found = np.zeros_like(T)
         np.put_along_axis(found, given.order, np.maximum(T, 0.0), 2)
         return found
+
+
+Pricing = SortedPricing | RecordPricing

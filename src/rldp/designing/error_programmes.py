@@ -1,0 +1,131 @@
+"""Programmes for the error of a goal: all private columns, PolyOpt's, or those of plain LDP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.designing.column_generation.progress import Progress
+from rldp.designing.effort import Effort
+from rldp.designing.optimal.least_error import (
+    ErrorSolution,
+    Estimated,
+    least_error,
+    least_error_by_sorting,
+)
+from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
+from rldp.errors import ParameterError
+from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
+from rldp.uncertainty import Guarantee
+from rldp.utility.goal import Goal
+
+_CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
+
+
+class Asked(NamedTuple):
+    """What to estimate, under which guarantees, with how much work."""
+
+    guarantees: Sequence[Guarantee]
+    goal: Goal
+    effort: Effort
+    worst: bool = False  # whether the largest error counts, and not the mean
+    hidden: bool = False
+    deadline: float = np.inf
+    progress: Progress | None = None
+
+    @property
+    def p_su(self) -> Array:
+        """The frequencies of the table."""
+        return self.guarantees[0].table.p_su
+
+    @property
+    def factor(self) -> float:
+        """e^ε of the first guarantee."""
+        return float(np.exp(self.guarantees[0].epsilon))
+
+    @property
+    def known(self) -> Array:
+        """(a·P̂)² of every functional, with its weight."""
+        return np.asarray((self.p_su.ravel() @ self.goal.matrix()) ** 2)
+
+    @property
+    def estimated(self) -> Estimated:
+        """The functionals, over one row of cells where s is hidden."""
+        A = self.goal.matrix()
+        if self.hidden:
+            A = A.reshape(*self.p_su.shape, -1)
+            if np.abs(A - A[0]).max() > 0:
+                raise ParameterError(
+                    "Expected a goal about U with hidden=True, such as goal='u': reports that do "
+                    "not depend on S tell nothing else.",
+                    argument="goal",
+                )
+            A = A[0]
+        return Estimated(A, self.known if self.worst else None)
+
+
+class Designed(NamedTuple):
+    """A protocol, what is known of its error, and why the search ended."""
+
+    Q: Array  # (n_s, n_u, n_y)
+    parameters: dict[str, Parameter]
+    ended: str
+
+
+def optimal(asked: Asked, seeds: Array | None) -> Designed:
+    """The least error over all private columns that a search finds."""
+    found = least_error(
+        asked.guarantees,
+        asked.estimated,
+        hidden=asked.hidden,
+        seeds=None if asked.hidden else seeds,
+        effort=asked.effort,
+        deadline=asked.deadline,
+        progress=asked.progress,
+    )
+    return _designed(asked, found)
+
+
+def polyopt(asked: Asked) -> Designed:
+    """The least error over the columns of PolyOpt's cone."""
+    F = asked.guarantees[0].uncertainty
+    p_min = F.conditional_bounds[0]
+    if not SortedPricing.is_possible(p_min):
+        raise ParameterError(
+            "polyopt takes a goal other than information only where no P(u|s) is known exactly; "
+            "take 'optimal'.",
+            argument="goal",
+        )
+    return _by_sorting(asked, SortedPricing(asked.p_su, p_min, asked.factor))
+
+
+def ldp_optimal(asked: Asked) -> Designed:
+    """The least error over all protocols that protect the whole record."""
+    return _by_sorting(asked, RecordPricing(asked.p_su, asked.factor))
+
+
+def _by_sorting(asked: Asked, pricing: Pricing) -> Designed:
+    found = least_error_by_sorting(
+        asked.p_su, asked.estimated, pricing, asked.factor, asked.effort, asked.deadline
+    )
+    return _designed(asked, found)
+
+
+def _designed(asked: Asked, found: ErrorSolution) -> Designed:
+    bound = max(0.0, found.bound - float(found.weights @ asked.known))
+    parameters: dict[str, Parameter] = {}
+    if bound and asked.worst:
+        parameters["largest_error_bound"] = bound / float(found.weights.sum())
+    elif bound:
+        parameters["error_bound"] = bound
+    ended = WORK
+    if found.is_interrupted or time.monotonic() > asked.deadline:
+        ended = INTERRUPTED if found.is_interrupted else TIME
+    elif found.error - found.bound < _CLOSED_SHARE * found.error:
+        ended = CLOSED
+    Q = np.broadcast_to(found.Q, (*asked.p_su.shape, found.Q.shape[2]))
+    return Designed(Q, parameters, ended)

@@ -1,0 +1,78 @@
+"""Closed forms with the parameters that make the error of a goal smallest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from rldp.designing.closed_forms import closed_form
+from rldp.designing.draft import Draft
+from rldp.designing.families.base import Pinned
+from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.errors import ParameterError
+from rldp.uncertainty import UncertaintySet
+from rldp.utility.goal import Goal, goal_error
+
+_FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
+    "ir": ("epsilon_2",),
+    "grr-cr": ("epsilon_2",),
+    "ue-cr": ("epsilon_2", "kappa"),
+    "ue": ("kappa",),
+}
+_POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
+_ZOOMS = 3
+_MOST_OUTPUTS = 2**12  # of a channel whose errors are computed
+
+
+def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool = False) -> float:
+    """The weighted sum of variances, or the largest; ∞ where outputs are too many to list."""
+    if draft.channel.n_outputs > _MOST_OUTPUTS:
+        return np.inf
+    error = goal_error(draft.channel.matrix, goal, F.table.p_su)
+    return error.largest if worst else error.total
+
+
+def closed_form_for_goal(
+    name: str,
+    F: UncertaintySet,
+    epsilon: float,
+    goal: Goal,
+    *,
+    worst: bool = False,
+    pinned: Pinned | None = None,
+    layers: Layers = UNLAYERED,
+) -> Draft:
+    """The channel of a family with the smallest error, by a grid that zooms in.
+
+    Where no parameters make the goal estimable, those for information are kept.
+    """
+    pinned = dict(pinned or {})
+
+    def tried(chosen: Mapping[str, float]) -> tuple[float, Draft | None]:
+        try:
+            draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
+        except ParameterError:  # a point outside of what the family allows
+            return np.inf, None
+        return weighted_error(draft, F, goal, worst=worst), draft
+
+    best, found = tried({})
+    assert found is not None
+    free = [parameter for parameter in _FREE.get(name, ()) if parameter not in pinned]
+    if free and found.channel.n_outputs <= _MOST_OUTPUTS:
+        low = np.zeros(len(free))
+        high = np.array([epsilon if parameter == "epsilon_2" else 1.0 for parameter in free])
+        for _ in range(_ZOOMS):
+            axes = [np.linspace(a, b, _POINTS[len(free)]) for a, b in zip(low, high, strict=True)]
+            points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(free))
+            centre = None
+            for point in points:
+                error, draft = tried(dict(zip(free, point.tolist(), strict=True)))
+                if draft is not None and error < best:
+                    best, found, centre = error, draft, point
+            if centre is None:
+                break
+            step = np.array([axis[1] - axis[0] for axis in axes])
+            low, high = np.maximum(low, centre - step), np.minimum(high, centre + step)
+    return replace(found, goal=goal)
