@@ -6,6 +6,9 @@ WHEEL := build/wheel
 # The tests start hundreds of Python processes: what the first one compiles serves all others
 unexport PYTHONDONTWRITEBYTECODE
 
+# One thread of linear algebra for each process: two of them share two cores
+test test-quick: export OPENBLAS_NUM_THREADS = 1
+
 .PHONY: demo test test-quick check wheel bench figures clean
 
 demo: .venv/demo

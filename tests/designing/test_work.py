@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 
 import rldp
 from tests.support.work import clock, searching_modules
@@ -33,3 +36,24 @@ def test_more_work_finds_more():
     short, long = (rldp.design(F, 0.5, "optimal", time_limit=t) for t in (0.5, 4.0))
     assert long.utility > short.utility
     assert long.utility + long.optimality_gap < short.utility + short.optimality_gap
+
+
+@pytest.mark.slow
+def test_threads_do_not_change_the_answer():
+    """Without one thread of linear algebra these two differ in the fourth digit of the error."""
+    code = (
+        "import rldp\n"
+        "F = rldp.ChiSquareSet(rldp.datasets.adult(sensitive='race', useful='sex'))\n"
+        "print(rldp.design(F, 1.0, effort='quick').fingerprint)"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(found) == 1

@@ -15,6 +15,7 @@ from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
 from rldp.designing.families.base import Family, Parameters, Pinned
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import Parameter
 from rldp.uncertainty import UncertaintySet
@@ -29,6 +30,7 @@ _CELLS_AT_ONCE = 2**14  # cells times ε values searched together: bounds the me
 _LAYERED_CELLS_AT_ONCE = 2**11  # where UE-CR searches how to share a further level
 
 
+@on_one_thread
 def optimum(
     name: str,
     F: UncertaintySet,
@@ -66,6 +68,7 @@ def optimum(
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
+@on_one_thread
 def closed_form(
     name: str,
     F: UncertaintySet,

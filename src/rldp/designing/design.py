@@ -16,6 +16,7 @@ from rldp.designing.draft import Draft, proved
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.identifiable import identified
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
@@ -202,13 +203,14 @@ def _check_options(
     if not (options.is_plain or is_any or is_family):
         raise ParameterError(
             f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal', 'best' and, for information, 'polyopt'; guarantees against someone "
-            f"who knows U and whatever is true with closed forms too, and none with the paper's "
-            f"bounds or identifiable cells.",
+            f"go with 'optimal', 'best' and, for information, 'polyopt'; guarantees against "
+            f"someone who knows U and whatever is true with closed forms too, and none with the "
+            f"paper's bounds or identifiable cells.",
             argument="protocol",
         )
 
 
+@on_one_thread
 def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: float | None) -> Draft:
     """The draft, mixed with as much of a closed form as it takes, or that closed form itself."""
     partners = {name: closed_form(name, F, epsilon, "sharp", {}) for name in _IDENTIFYING}
@@ -238,6 +240,7 @@ def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: floa
     )
 
 
+@on_one_thread
 def searched(name: str, bounds: str, options: programmes.Options) -> Draft:
     """What a programme, or the search for the best mixture, finds."""
     is_mixed = (

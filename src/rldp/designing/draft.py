@@ -10,6 +10,7 @@ import numpy as np
 
 from rldp.channel import Channel
 from rldp.designing.certify import certified
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.protocol.guarantees import CertifiedGuarantee
 from rldp.protocol.release_protocol import CLOSED, Parameter, ReleaseProtocol
 from rldp.uncertainty import Guarantee, UncertaintySet
@@ -36,6 +37,7 @@ class Draft:
         return self.channel.mutual_information(F.table.p_su)
 
 
+@on_one_thread
 def proved(draft: Draft, guarantees: Sequence[Guarantee]) -> ReleaseProtocol:
     """The protocol with an integer table that provably keeps all guarantees.
 

@@ -11,6 +11,7 @@ from rldp.designing.closed_forms import closed_form
 from rldp.designing.draft import Draft
 from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.uncertainty import UncertaintySet
 from rldp.utility.goal import Goal, goal_error
@@ -34,6 +35,7 @@ def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool =
     return error.largest if worst else error.total
 
 
+@on_one_thread
 def closed_form_for_goal(
     name: str,
     F: UncertaintySet,

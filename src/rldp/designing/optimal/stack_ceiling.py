@@ -14,6 +14,7 @@ from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, KnownDistribution
 
 _MOST_PROVED = 12  # cells up to which the optimum is searched and proved
@@ -31,6 +32,7 @@ def reduced(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
     return kept
 
 
+@on_one_thread
 def stack_ceiling(
     guarantees: Sequence[Guarantee], deadline: float, effort: Effort = EFFORTS["normal"]
 ) -> float:
