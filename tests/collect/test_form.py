@@ -375,3 +375,28 @@ def test_a_kept_report_of_an_earlier_protocol_is_sent_instead_of_a_new_one(
         collection = open_collection(str(store))
         assert collection.store.status().reports == n
         collection.store.close()
+
+
+def test_two_windows_draw_one_report(browser, protocol, tmp_path):
+    with served(protocol, tmp_path / "s.sqlite") as server, Device(browser) as device:
+        other = device.context.new_page()
+        for page in (device.page, other):
+            page.goto(server.form)
+            page.wait_for_selector("#draw")
+        answer(device.page, S[0], U[0])
+        answer(other, S[1], U[1])
+        bodies = [page.text_content("#body") for page in (device.page, other)]
+        assert bodies[0] == bodies[1]
+        assert "SECRET" not in device.page.evaluate("JSON.stringify(localStorage)")
+        send(device.page)
+        send(other)
+        assert server.collection.store.status().reports == 1
+
+
+def test_a_browser_that_keeps_nothing_draws_nothing(browser, protocol, tmp_path):
+    with served(protocol, tmp_path / "s.sqlite") as server, Device(browser) as device:
+        forbid = "Object.defineProperty(window, 'localStorage', {get() { throw new Error() }})"
+        device.context.add_init_script(forbid)
+        device.page.goto(server.form)
+        device.page.wait_for_selector("text=does not let the page keep your report")
+        assert device.page.locator("input").count() == 0
