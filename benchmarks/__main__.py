@@ -13,6 +13,7 @@ NAMES = (
     "design",
     "polyopt",
     "optimal",
+    "goals",
     "compare",
     "audit",
     "startup",
