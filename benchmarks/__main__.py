@@ -14,6 +14,7 @@ NAMES = (
     "polyopt",
     "optimal",
     "layers",
+    "goals",
     "compare",
     "audit",
     "startup",

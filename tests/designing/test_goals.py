@@ -110,17 +110,21 @@ def test_contrasts_and_hidden_goals():
         rldp.design(F, 1.0, goal="s", hidden=True, effort="quick")
 
 
-@pytest.mark.slow
 def test_simulated_collections_have_the_promised_errors():
+    """2,000 collections: errors to 3 %, and intervals that cover 94 to 96 %."""
     p = rldp.design(ChiSquareSet(SMALL), 1.0, effort="quick")
-    rng, n, times = np.random.default_rng(5), 4000, 400
+    rng, n, times = np.random.default_rng(5), 4000, 2000
     truth = SMALL.p_su.ravel()
     channel = p.matrix.reshape(truth.size, -1)
     J = information_matrix(p.matrix, SMALL.p_su)
     weights = np.linalg.solve(J, channel / (truth @ channel))  # of each cell, for each report
     counts = rng.multinomial(n, truth @ channel, size=times)
-    errors = counts @ weights.T / n - truth
-    squared = (errors**2).mean(axis=0)
-    expected = p.error.variances / n
-    # 400 runs: the mean square of each cell is within 5 standard deviations, √(2/400) of itself
-    assert np.abs(squared / expected - 1).max() < 5 * math.sqrt(2 / times)
+    estimates = counts @ weights.T / n
+    squared = ((estimates - truth) ** 2).mean(axis=0)
+    assert squared.sum() / (p.error.total / n) == pytest.approx(1.0, abs=0.03)
+    # the mean square of each cell is within 5 standard deviations, √(2/2000) of itself
+    assert np.abs(squared / (p.error.variances / n) - 1).max() < 5 * math.sqrt(2 / times)
+    seen = np.sqrt((counts @ (weights**2).T / n - estimates**2) / n)
+    assert 0.94 <= (np.abs(estimates - truth) <= 1.96 * seen).mean() <= 0.96
+    # a negative control: with half of the reports the promise is broken
+    assert squared.sum() < 0.75 * p.error.total / (n / 2)
