@@ -17,11 +17,14 @@ from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.information import entropy
 from rldp.uncertainty import (
     AllDistributions,
+    ConfidenceSet,
     GivenU,
     Guarantee,
     KnownDistribution,
+    PolytopeSet,
     UncertaintySet,
 )
+from rldp.uncertainty.simplex import SimplexSet
 
 
 def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solution | None:
@@ -31,7 +34,7 @@ def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solutio
     promise bounds nothing here.
     """
     F = guarantee.uncertainty
-    if not guarantee.is_complete or not F.contains(F.table.p_su):
+    if not guarantee.is_complete or not is_around(F):
         return None
     known: UncertaintySet = F if isinstance(F, AllDistributions) else KnownDistribution(F.table)
     p_min = known.conditional_bounds[0]
@@ -65,3 +68,9 @@ def _given_u(p_su: Array, epsilon: float, deadline: float) -> float:
             go_on_unless(found.is_interrupted)
             total += float(p_s.sum()) * found.bound
     return total
+
+
+def is_around(F: UncertaintySet) -> bool:
+    """Whether the frequencies of its table belong to the set, as far as its kind tells."""
+    kinds = ConfidenceSet | AllDistributions | KnownDistribution | PolytopeSet | SimplexSet
+    return isinstance(F, kinds)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.information import entropy
@@ -49,7 +50,7 @@ def _levels(guarantees: Sequence[Guarantee], table: Table) -> _Levels:
             everything = np.minimum(everything, guarantee.levels)
         elif isinstance(F, GivenU):
             given_u = np.minimum(given_u, guarantee.levels)
-        elif np.array_equal(F.table.counts, table.counts) and F.contains(table.p_su):
+        elif np.array_equal(F.table.counts, table.counts) and is_around(F):
             known = np.minimum(known, guarantee.levels)
     return _Levels(np.minimum(known, everything), np.minimum(given_u, everything), everything)
 

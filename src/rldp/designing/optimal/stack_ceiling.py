@@ -27,7 +27,7 @@ def reduced(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
         F = guarantee.uncertainty
         if isinstance(F, AllDistributions | GivenU):
             kept.append(guarantee)
-        elif F.contains(F.table.p_su):
+        elif ceiling.is_around(F):
             kept.append(Guarantee(KnownDistribution(F.table), guarantee.levels))
     return kept
 
