@@ -13,6 +13,7 @@ NAMES = (
     "design",
     "polyopt",
     "optimal",
+    "load",
     "compare",
     "audit",
     "startup",
