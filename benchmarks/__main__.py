@@ -15,6 +15,7 @@ NAMES = (
     "optimal",
     "layers",
     "goals",
+    "load",
     "compare",
     "audit",
     "startup",

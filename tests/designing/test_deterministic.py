@@ -23,8 +23,8 @@ def no_time(*_args):
 CASES = [
     ((3, 3), "optimal", {}),
     ((5, 2), "best", {"goal": "information"}),
-    ((3, 4), "best", {"goal": "cells"}),
-    ((3, 3), "best", {"goal": "s"}),
+    pytest.param((3, 4), "best", {"goal": "cells"}, marks=pytest.mark.slow),
+    ((2, 3), "best", {"goal": "s"}),
 ]
 
 
@@ -38,6 +38,7 @@ def test_threads_and_load_change_nothing(shape, name, options, monkeypatch):
     assert prints[0] == prints[1]
 
 
+@pytest.mark.slow
 def test_a_large_table_ends_by_work_alone(monkeypatch):
     """The clock stands still, and the search ends all the same, at the same step."""
     monkeypatch.setattr(work.time, "monotonic", lambda: 0.0)
