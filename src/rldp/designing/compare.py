@@ -26,12 +26,13 @@ from rldp.designing.design import searched
 from rldp.designing.draft import Draft
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
+from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal, goal_error
+from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal
 
-_MOST_OUTPUTS = 2**13  # of a channel whose errors are told
+_MOST_CELLS = 2**10  # of a table for which errors are told
 _POINT = 0.01  # margin for which the reports that are needed are told
 
 
@@ -167,10 +168,10 @@ class _Errors(TypedDict):
 
 def _errors(channel: Channel | None, asked: _Asked) -> _Errors:
     table = asked.F.table
-    if channel is None or channel.n_outputs > _MOST_OUTPUTS:
+    if channel is None or table.counts.size > _MOST_CELLS:
         return {"error": math.nan, "reports": math.nan, "estimable": math.nan}
     goal = asked.goal or Goal.named(CELLS, table)
-    found = goal_error(channel.matrix, goal, table.p_su)
+    found = channel_error(channel, goal, table)
     return {
         "error": found.rmse(table.n),
         "reports": found.reports(_POINT),

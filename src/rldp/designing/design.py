@@ -273,6 +273,7 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     known = drafts(FAMILIES, "sharp")
     if options.goal is not None and layers is not None:
         known += [_for_goal(name, options, {}) for name in _TUNED]
+        known.append(closed_form("ue", F, epsilon, "sharp", {"variant": "optimised"}, layers))
     try:
         if layers is not None and options.goal is None and F.table.counts.size <= _MOST_CELLS:
             known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack

@@ -13,8 +13,9 @@ from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
+from rldp.estimation.goal_errors import MOST_LISTED, channel_error
 from rldp.uncertainty import UncertaintySet
-from rldp.utility.goal import Goal, goal_error
+from rldp.utility.goal import Goal
 
 _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
     "ir": ("epsilon_2",),
@@ -24,14 +25,11 @@ _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
 }
 _POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
 _ZOOMS = 3
-_MOST_OUTPUTS = 2**12  # of a channel whose errors are computed
 
 
 def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool = False) -> float:
-    """The weighted sum of variances, or the largest; ∞ where outputs are too many to list."""
-    if draft.channel.n_outputs > _MOST_OUTPUTS:
-        return np.inf
-    error = goal_error(draft.channel.matrix, goal, F.table.p_su)
+    """The weighted sum of variances, or the largest."""
+    error = channel_error(draft.channel, goal, F.table)
     return error.largest if worst else error.total
 
 
@@ -62,7 +60,7 @@ def closed_form_for_goal(
     best, found = tried({})
     assert found is not None
     free = [parameter for parameter in _FREE.get(name, ()) if parameter not in pinned]
-    if free and found.channel.n_outputs <= _MOST_OUTPUTS:
+    if free and found.channel.n_outputs <= MOST_LISTED:
         low = np.zeros(len(free))
         high = np.array([epsilon if parameter == "epsilon_2" else 1.0 for parameter in free])
         for _ in range(_ZOOMS):

@@ -36,7 +36,7 @@ from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, Goal, GoalError, goal_error
+from rldp.utility.goal import CELLS, Goal, GoalError
 
 if TYPE_CHECKING:
     from rldp.utility.robust import RobustUtility
@@ -239,12 +239,15 @@ class ReleaseProtocol(Releasing, Estimating):
     def error(self) -> GoalError:
         """The errors of estimates of its goal, of the cells of the table where it has no other.
 
-        They are those of the best unbiased estimates at the frequencies of the design sample.
+        They are those of the best unbiased estimates at the frequencies of the design sample; where
+        a unary channel has too many outputs for these, those of `estimate`.
         """
+        from rldp.estimation.goal_errors import channel_error  # for planning, not for releases
+
         goal = self.goal or Goal.named(self.options.get("goal", CELLS), self.table)
         bound = self.parameters.get("error_bound")
         largest = self.parameters.get("largest_error_bound")
-        return goal_error(self.matrix, goal, self.table.p_su, bound, largest)
+        return channel_error(self.channel, goal, self.table, bound, largest)
 
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""

@@ -1,0 +1,41 @@
+"""What estimates of a goal will look like, for channels of every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rldp.channel import Channel
+from rldp.estimation.inversion import Inverse
+from rldp.estimation.mixin import design_point
+from rldp.estimation.moments import moments
+from rldp.tables.table import Table
+from rldp.utility.goal import Goal, GoalError, goal_error
+
+MOST_LISTED = 2**12  # outputs of a channel whose best weights are computed output by output
+
+
+def channel_error(
+    channel: Channel, goal: Goal, table: Table, bound: Any = None, largest_bound: Any = None
+) -> GoalError:
+    """The errors of unbiased estimates of a goal at the frequencies of a table.
+
+    They are the smallest of all where outputs can be listed. Unary channels have too many: there
+    they are those of `estimate`, whose weights are linear in the bits.
+    """
+    if channel.n_outputs <= MOST_LISTED:
+        return goal_error(channel.matrix, goal, table.p_su, bound, largest_bound)
+    inverse = Inverse.at(moments(channel), design_point(channel, table))
+    C = goal.functionals.reshape(len(goal.functionals), -1)
+    is_known = inverse.identified(C)
+    low, high = inverse.features.extremes(C @ inverse.G)
+    offset = C @ (inverse.p0 - inverse.G @ (inverse.features.M @ inverse.p0))
+    influences = np.maximum(np.abs(low + offset), np.abs(high + offset))
+    return GoalError(
+        goal,
+        np.where(is_known, inverse.variance(C, table.p_su.ravel()), np.inf),
+        None if bound is None else float(bound),
+        np.where(is_known, influences, np.inf),
+        None if largest_bound is None else float(largest_bound),
+    )
