@@ -74,6 +74,6 @@ def compare(
     if json:
         show.as_json(records)
     else:
-        show.comparison(records, F)
+        show.comparison(records, F, goal)
         if plot is not None:
             show.note(f"Picture: {plot}")

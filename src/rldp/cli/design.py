@@ -117,7 +117,9 @@ def design(
         "effort": effort.value,
         "time_limit": time_limit,
     }
-    with _nothing_written(), search_line(protocol, F.table.entropy) as progress:
+    is_information = goal == "information" or (goal == layers.AUTO and protocol != "best")
+    line = search_line(protocol, F.table.entropy, is_information=is_information)
+    with _nothing_written(), line as progress:
         p = _designed(
             F, protocol, goal, (epsilon, margin, reports), {**wanted, "progress": progress}
         )

@@ -55,8 +55,13 @@ def record_bar(title: str) -> Iterator[RecordProgress | None]:
 
 
 @contextmanager
-def search_line(name: str, entropy: float) -> Iterator[SearchProgress | None]:
-    """A line with the utility found so far and its upper bound, as shares of H(X) = `entropy`."""
+def search_line(
+    name: str, entropy: float, *, is_information: bool
+) -> Iterator[SearchProgress | None]:
+    """A line with the utility found so far and its upper bound, as shares of H(X) = `entropy`.
+
+    A search for the smallest error tells the summed squares of one report's estimates instead.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -65,6 +70,9 @@ def search_line(name: str, entropy: float) -> Iterator[SearchProgress | None]:
     with Console(stderr=True).status(f"{name} …") as status:
 
         def tell(utility: float, bound: float) -> None:
+            if not is_information:
+                status.update(f"{name}: summed squares {utility:.4g} so far; Ctrl-C to stop here")
+                return
             most = f"{min(1.0, bound / entropy):.2%}" if entropy > 0 else "nothing"
             kept = f"{max(0.0, utility / entropy):.2%}" if entropy > 0 else "nothing"
             status.update(f"{name}: keeps {kept} of H(X), at most {most}; Ctrl-C to stop here")

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 _NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
 _MOST_PLANNED = 64  # cells whose estimates are foretold at once
 _LEVEL = 0.95
+_CELLS = "cells"  # the usual goal
+_ESTIMATED = {
+    _CELLS: "the cells",
+    "s": "the shares of S",
+    "u": "the shares of U",
+    "u_given_s": "the shares of U within each S value",
+}
 
 
 _CHANGED = {
@@ -95,7 +102,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
+def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: str = _CELLS) -> None:
     """One row for each protocol, one column for each ε, the best of each column marked."""
     console = Console(highlight=False)
     epsilons = list(dict.fromkeys(record["epsilon"] for record in records))
@@ -105,7 +112,8 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet) -> None:
         console.print(_grid(records, epsilons[i : i + at_once], with_notes=len(epsilons) == 1))
     bits = F.table.entropy / math.log(2)
     paragraph(
-        f"± the root mean squared error, in percentage points, of estimates of the cells from "
+        f"± the root mean squared error, in percentage points, of estimates of "
+        f"{_ESTIMATED.get(goal, _ESTIMATED[_CELLS])} from "
         f"{F.table.n:,} reports, ★ the smallest; then the share that is kept of H(X) = {bits:.3f} "
         f"bits. All are {set_in_words(F)} against someone who knows nothing else about the person. "
         f"What else each promises: ε against someone who knows U, and ε whatever is true."
@@ -129,7 +137,7 @@ def _grid(
     }
     for name in dict.fromkeys(record["protocol"] for record in records):
         rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
-        cells = [_kept(rows[e], is_best=rows[e]["error"] <= best[e]) for e in epsilons]
+        cells = [_kept(rows[e], is_best=rows[e]["error"] <= best[e] < math.inf) for e in epsilons]
         if with_notes:
             row = rows[epsilons[0]]
             cells += [_level(row["epsilon_given_u"]), _level(row["epsilon_all"])]
