@@ -14,6 +14,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec
 
 import numpy as np
 
@@ -50,6 +52,9 @@ _AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
 
+P = ParamSpec("P")
+
+
 @dataclass(frozen=True)
 class ErrorSolution:
     """Columns of the best protocol found, its error, and what no protocol falls below.
@@ -76,6 +81,20 @@ class Estimated:
     known: Array | None = None
 
 
+def _one_thread(search: Callable[P, ErrorSolution]) -> Callable[P, ErrorSolution]:
+    """A search whose sums are rounded alike, however many threads the machine has."""
+
+    @wraps(search)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> ErrorSolution:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, "blas"):
+            return search(*args, **kwargs)
+
+    return alone
+
+
+@_one_thread
 def least_error(
     guarantees: Sequence[Guarantee],
     goal: Estimated,
@@ -120,6 +139,7 @@ def least_error(
     return search.solution(bound, is_interrupted=is_interrupted)
 
 
+@_one_thread
 def least_error_by_sorting(
     p_su: Array, goal: Estimated, pricing: Pricing, factor: float, effort: Effort, deadline: float
 ) -> ErrorSolution:
