@@ -191,7 +191,7 @@ def _check_options(
     is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.worst and options.goal is None:
         raise ParameterError(
-            "worst=True needs a goal other than information, such as goal='cells'.",
+            "The largest error counts for a goal other than information only, such as 'cells'.",
             argument="worst",
         )
     is_usual = (
@@ -199,8 +199,8 @@ def _check_options(
     )
     if options.goal is not None and (not is_usual or identifiable):
         raise ParameterError(
-            "A goal other than information goes with bounds='sharp', pairs='distinct' and "
-            "objective='empirical', and not with identifiable=True: its estimates exist anyway.",
+            "A goal other than information goes with sharp bounds, distinct pairs and empirical "
+            "objective, and needs no identifiable protocol: its estimates exist anyway.",
             argument="goal",
         )
     is_family = protocol in FAMILIES and bounds != "paper" and not identifiable
