@@ -193,3 +193,16 @@ def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, capsys, mon
     assert main(["design", *ADULT, "--epsilon", "1", "-o", str(output)]) == 130
     assert capsys.readouterr().err.startswith("interrupted")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_design_finds_the_smallest_epsilon_for_a_margin(tmp_path, capsys):
+    target = tmp_path / "p.json"
+    asked = ["--margin", "0.02", "--reports", "32561", "--goal", "s", "-p", "grr"]
+    assert main(["design", *ADULT, *asked, "-o", str(target)]) == 0
+    p = rldp.load(target)
+    assert 1.96 * p.error.std_error(32_561).max() <= 0.02
+    less = rldp.design(p.uncertainty, 0.97 * p.epsilon, "grr", goal="s")
+    assert 1.96 * less.error.std_error(32_561).max() > 0.02
+    capsys.readouterr()
+    assert main(["design", *ADULT, "--margin", "0.02"]) != 0
+    assert "--margin and --reports together" in capsys.readouterr().err

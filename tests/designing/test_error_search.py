@@ -157,7 +157,7 @@ def test_polyopt_lies_between_closed_forms_and_the_optimum():
         for name in ("optimal", "polyopt", "grr")
     }
     assert errors["optimal"] < errors["polyopt"] < errors["grr"]
-    with pytest.raises(ParameterError, match="pairs='distinct'"):
+    with pytest.raises(ParameterError, match="distinct pairs"):
         rldp.design(F, 1.0, "polyopt", goal="cells", pairs="all")
 
 
@@ -170,7 +170,7 @@ def test_the_largest_error_instead_of_the_mean():
     assert worst.largest_bound is not None
     assert 0 < worst.largest_bound <= worst.largest
     assert worst.largest_bound <= mean.largest
-    with pytest.raises(ParameterError, match="worst=True needs a goal"):
+    with pytest.raises(ParameterError, match="a goal other than information"):
         rldp.design(F, 1.0, goal="information", worst=True)
 
 

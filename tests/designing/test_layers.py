@@ -140,7 +140,7 @@ def test_the_recommended_stack():
         ({"protocol": "ldp-optimal", "epsilon_given_u": 1.0}, "ldp-optimal cannot keep"),
         ({"protocol": "polyopt", "epsilon_all": 4.0, "bounds": "paper"}, "polyopt cannot keep"),
         ({"protocol": "ir", "epsilon_all": 4.0, "bounds": "paper"}, "ir cannot keep"),
-        ({"protocol": "grr", "goal": "cells"}, "'optimal' or 'best' for a goal"),
+        ({"protocol": "grr", "goal": "cells", "bounds": "exact"}, "A goal other than information"),
         ({"epsilon_all": 0.0}, "0 < epsilon"),
         ({"also": [1.0]}, "list of Guarantee"),
         ({"also": [Guarantee(ChiSquareSet(RACE), 1.0)]}, "another schema"),

@@ -185,7 +185,7 @@ def _check_options(
     is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.worst and options.goal is None:
         raise ParameterError(
-            "The largest error is made small for a goal other than information, such as 'cells'.",
+            "The largest error counts for a goal other than information only, such as 'cells'.",
             argument="worst",
         )
     is_usual = (
@@ -193,8 +193,8 @@ def _check_options(
     )
     if options.goal is not None and (not is_usual or identifiable):
         raise ParameterError(
-            "A goal other than information goes with sharp bounds, distinct pairs and the "
-            "empirical objective, and not with identifiable cells: its estimates exist anyway.",
+            "A goal other than information goes with sharp bounds, distinct pairs and empirical "
+            "objective, and needs no identifiable protocol: its estimates exist anyway.",
             argument="goal",
         )
     is_layered = bounds != "paper" and not identifiable

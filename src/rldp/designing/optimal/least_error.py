@@ -26,6 +26,7 @@ from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.solvers.work import is_past
 from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
 
@@ -76,6 +77,7 @@ class Estimated:
     known: Array | None = None
 
 
+@on_one_thread
 def least_error(
     guarantees: Sequence[Guarantee],
     goal: Estimated,
@@ -120,6 +122,7 @@ def least_error(
     return search.solution(bound, is_interrupted=is_interrupted)
 
 
+@on_one_thread
 def least_error_by_sorting(
     p_su: Array, goal: Estimated, pricing: Pricing, factor: float, effort: Effort, deadline: float
 ) -> ErrorSolution:
