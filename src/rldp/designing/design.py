@@ -13,6 +13,7 @@ from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
+from rldp.designing.error_programmes import ERROR_BOUNDS
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.identifiable import identified
@@ -288,7 +289,9 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     mixture = Draft(name, found.channel, found.parameters, {})
     # closed forms know nothing of further sets and levels by pair
     best = _most_useful([mixture, *(known if layers is not None else [])], options)
-    return replace(best, bound=found.bound, ended=found.ended)
+    limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
+    parameters = {**best.parameters, **limits}
+    return replace(best, parameters=parameters, bound=found.bound, ended=found.ended)
 
 
 def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:

@@ -23,6 +23,7 @@ from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Para
 from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal
 
+ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
 _CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
 
 
