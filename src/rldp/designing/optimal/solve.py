@@ -79,18 +79,8 @@ def optimal_columns(
             within = min(deadline, time.monotonic() + (part if private.is_joint else more))
             if p_su.size <= _QUICK_CELLS:
                 within = np.inf
-            p_min = first.uncertainty.conditional_bounds[0]
-            lowest = float(first.levels.min())
             limit = Limit(effort.work, within)
-            polyopt = best_columns(p_su, p_min, lowest, distinct=True, deadline=limit)
-            if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
-                search.bound = min(search.bound, polyopt.bound)
-            columns = np.moveaxis(polyopt.Q, 2, 0)
-            search.add(private.pulled_in(columns))
-            if is_large:
-                search.go_on_from(private.scaled(columns))
-            go_on_unless(polyopt.is_interrupted)
-            is_hurried = polyopt.is_hurried
+            is_hurried = _begin_with_polyopt(search, first, limit, is_large=is_large)
         if seeds is not None:
             search.add(private.pulled_in(seeds))
         search.clock = Clock(share * effort.work, deadline)  # its own work alone counts
@@ -107,6 +97,20 @@ def optimal_columns(
     return Solution(
         master.protocol(optimum), optimum.value, search.bound, is_interrupted, is_hurried
     )
+
+
+def _begin_with_polyopt(search: Search, first: Guarantee, limit: Limit, *, is_large: bool) -> bool:
+    """Add the columns of PolyOpt for the first guarantee; whether a time limit cut it short."""
+    p_min, lowest = first.uncertainty.conditional_bounds[0], float(first.levels.min())
+    found = best_columns(first.table.p_su, p_min, lowest, distinct=True, deadline=limit)
+    if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
+        search.bound = min(search.bound, found.bound)
+    columns = np.moveaxis(found.Q, 2, 0)
+    search.add(search.private.pulled_in(columns))
+    if is_large:
+        search.go_on_from(search.private.scaled(columns))
+    go_on_unless(found.is_interrupted)
+    return found.is_hurried
 
 
 def _starts(shape: tuple[int, ...]) -> Array:
