@@ -48,6 +48,7 @@ PYTHON_ONLY = {
     "prior_records",
     "rows",
     "simulations",
+    "table",
     "total",
     "distribution_su",
 }

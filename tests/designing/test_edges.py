@@ -158,6 +158,8 @@ def test_records(monkeypatch):
             "utility",
             "normalised",
             "error",
+            "reports",
+            "estimable",
             "epsilon_given_u",
             "epsilon_all",
             "seconds",
