@@ -151,7 +151,7 @@ def signalled(
     found = case.problems(ended, is_replaced=is_replaced)
     # before the handlers are there, a signal does what it does to any process
     if ended.code not in (0, _CODES[number], -number):
-        found.append(f"exit code {ended.code}")
+        found.append(f"exit code {ended.code}: {ended.error[-3000:]}")
     return ended, found
 
 

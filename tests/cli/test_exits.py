@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -181,3 +182,22 @@ def test_a_signal_that_python_loses_comes_again(name, code) -> None:
     assert ended.returncode == code
     assert ended.stderr.startswith("interrupted: ")
     assert ended.stderr.count("\n") == 1
+
+
+def test_a_signal_that_comes_out_as_another_error_is_still_that_signal():
+    """Imports and extension modules may replace the exception that a signal raised."""
+    code = (
+        "import os, signal, sys, rldp.cli\n"
+        "def ended(words):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        signal.pause()\n"
+        "    except SystemExit:\n"
+        "        raise ImportError('lost')\n"
+        "rldp.cli._ended = ended\n"
+        "rldp.cli.main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert ran.returncode == 128 + signal.SIGTERM
+    assert ran.stderr.startswith("interrupted: files are whole")
+    assert ran.stderr.count("\n") == 1

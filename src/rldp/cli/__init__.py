@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         if is_process:
             _end_on_signals(received)
         code = _ended(sys.argv[1:] if arguments is None else arguments)
-    except SystemExit:
+    except (SystemExit, Exception):  # what a signal raised may come out as another error
         if not received:
             raise
         code = 0
