@@ -295,3 +295,12 @@ def test_a_ceiling_says_nothing_where_it_cannot():
     p = SMALL.p_su
     assert error_ceiling(p, Goal.named("u", SMALL).matrix(), E) == 0.0  # combines values of S
     assert error_ceiling(np.array([[0.5, 0.5], [0.0, 0.0]]), np.eye(4), E) == 0.0
+
+
+@pytest.mark.parametrize("limit", [1e-9, 0.05, 0.3])
+def test_a_search_that_ends_early_gives_what_it_has(limit):
+    F = rldp.ChiSquareSet(rldp.datasets.adult(sensitive="race", useful="income"), alpha=0.2)
+    p = rldp.design(F, 1.0, time_limit=limit, effort="quick")
+    assert p.ended == "time"
+    assert p.error.is_estimable
+    assert rldp.verify(p)

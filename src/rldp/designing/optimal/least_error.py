@@ -248,7 +248,7 @@ class Search:
         for _ in range(_TANGENTS):
             tangents = 2 * T.reshape(len(T), -1) @ W - prices
             T = best(tangents.reshape(T.shape), T)
-            flat = T.reshape(len(T), -1)
+            flat = T.reshape(len(T), self._cells)  # none where the time is over
             T = T[master.gains(flat) > _NOTHING * master.error]
             if not len(T):
                 break
