@@ -141,6 +141,7 @@ def test_the_page_leaves_out_what_it_has_no_field_for():
         ["design", "{data}", "-s", "s", "-e", "1", "-p", "ir", "--pin", "epsilon_2=9"],
         ["design", "{data}", "-s", "s", "-e", "1", "-p", "polyopt", "--pairs", "some"],
         ["design", "{data}", "-s", "s", "-e", "1", "-p", "grr", "--hidden"],
+        ["design", "{data}", "-s", "s", "-e", "1", "--hidden", "--goal", "s"],
         ["release", "{protocol}", "{data}", "--keep", "s"],
         ["release", "{protocol}", "{data}", "--column", "s"],
         ["release", "{protocol}", "{data}", "--record-id", "s"],

@@ -61,8 +61,8 @@ class Asked(NamedTuple):
             A = A.reshape(*self.p_su.shape, -1)
             if np.abs(A - A[0]).max() > 0:
                 raise ParameterError(
-                    "Expected a goal about U with hidden=True, such as goal='u': reports that do "
-                    "not depend on S tell nothing else.",
+                    "Expected a goal about U, such as 'u', for a protocol that does not read S: "
+                    "nothing else can be estimated from its reports.",
                     argument="goal",
                 )
             A = A[0]
