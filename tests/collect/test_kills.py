@@ -86,9 +86,15 @@ def test_the_answer_is_sent_after_the_sync(unique, tmp_path):
     ids = [secrets.token_hex(16) for _ in range(3)]
     with started(unique, tmp_path / "s.sqlite", port, prefix) as process:
         for number, id_ in enumerate(ids):
-            client = http.client.HTTPConnection("127.0.0.1", port)
-            kind = {"content-type": "application/json"}
-            client.request("POST", "/v1/reports", body_of(p, id_, number), kind)
+            client, body = http.client.HTTPConnection("127.0.0.1", port), body_of(p, id_, number)
+            client.putrequest("POST", "/v1/reports")
+            client.putheader("content-type", "application/json")
+            client.putheader("content-length", str(len(body)))
+            client.putheader("x-part", f"{number}")
+            client.endheaders()
+            if number:  # the body on its own, after the headers were read
+                until(lambda n=number: f"x-part: {n}" in trace.read_text(), "the headers")
+            client.send(body)
             assert json.loads(client.getresponse().read())["results"][0]["state"] == "stored"
             client.close()
         os.kill(int(re.match(r"\d+", trace.read_text())[0]), signal.SIGTERM)
@@ -104,7 +110,7 @@ def test_the_answer_is_sent_after_the_sync(unique, tmp_path):
 def is_synced_before_answer(lines, id_):
     """Whether the log was synced between the arrival of a report and the answer to it."""
     has = [i for i, line in enumerate(lines) if id_ in line]
-    came = next((i for i in has if "POST /v1/reports" in lines[i]), None)
+    came = next((i for i in has if re.search(r"(read|recv\w+)(\(| resumed)", lines[i])), None)
     told = next((i for i in has if r"\"state\":\"stored\"" in lines[i]), None)
     if came is None or told is None:
         return False
