@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 
-import clarabel
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.sparse import csc_array
 
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
@@ -23,6 +21,7 @@ from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.stack import stack
 from rldp.utility.goal import goal_error
+from tests.support.least_errors import columns_at_known, least_second_moment
 
 SMALL = Table([[30, 10, 5], [10, 50, 20]])
 E = float(np.e)
@@ -254,41 +253,8 @@ def test_no_protocol_is_below_the_ceiling(n_s, n_u, name):
     table = random_table(7, n_s, n_u)
     p, A = table.p_su, Goal.named(name, table).matrix()
     bound = error_ceiling(p, A, E)
-    columns = []
-    for high in product([1.0, E], repeat=n_s):
-        for cells in product(range(n_u), repeat=n_s):
-            T = np.zeros(p.shape)
-            T[np.arange(n_s), cells] = high * p.sum(axis=1) / p[np.arange(n_s), cells]
-            columns.append(T.ravel() / (T * p).sum())
-    best = least_second_moment(np.array(columns), A)
+    best = least_second_moment(columns_at_known(p, E), A)
     assert 0.8 * best < bound <= best * (1 + 1e-6)
-
-
-def least_second_moment(T: np.ndarray, A: np.ndarray) -> float:
-    """min Σ_y ‖h_y‖²/θ_y, Σ T_y h_yᵀ = A, Σ θ_y T_y = 1: second-order cones."""
-    (m, n), k = T.shape, A.shape[1]
-    eye = np.eye(k)
-    equations = np.zeros((n + n * k, 2 * m + m * k))  # variables θ, v, h
-    equations[:n, :m] = T.T
-    equations[n:, 2 * m :] = np.kron(T.T, eye)
-    cones = np.zeros((m * (k + 2), equations.shape[1]))
-    for y in range(m):
-        rows = cones[y * (k + 2) : (y + 1) * (k + 2)]
-        rows[0, [y, m + y]] = -1.0  # θ + v ≥ ‖(θ - v, 2h)‖
-        rows[1, [y, m + y]] = -1.0, 1.0
-        rows[2:, 2 * m + y * k : 2 * m + (y + 1) * k] = -2 * eye
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solution = clarabel.DefaultSolver(
-        csc_array((equations.shape[1],) * 2),
-        np.repeat([0.0, 1.0, 0.0], [m, m, m * k]),
-        csc_array(np.concatenate([equations, cones])),
-        np.concatenate([np.ones(n), A.ravel(), np.zeros(len(cones))]),
-        [clarabel.ZeroConeT(n + n * k), *[clarabel.SecondOrderConeT(k + 2)] * m],
-        settings,
-    ).solve()
-    assert "Solved" in str(solution.status)
-    return float(solution.obj_val)
 
 
 def test_a_ceiling_says_nothing_where_it_cannot():

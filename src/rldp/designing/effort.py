@@ -18,6 +18,7 @@ class Effort:
         boxes: boxes that branch and bound may bound, in all.
         protocols: protocols that a search for the least error mixes, at most.
         starts: rounds of new starting points for each of them.
+        divisions: how often the bound of an error divides the columns into smaller regions.
         work: nominal seconds of work (see `solvers.work`) of a search on a large table.
     """
 
@@ -26,14 +27,17 @@ class Effort:
     boxes: int
     protocols: int
     starts: int
+    divisions: int
     work: float
 
 
 EFFORTS = {
-    "quick": Effort(patience=1, rounds=4, boxes=300, protocols=6, starts=1, work=10.0),
-    "normal": Effort(patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, work=30.0),
+    "quick": Effort(patience=1, rounds=4, boxes=300, protocols=6, starts=1, divisions=1, work=10.0),
+    "normal": Effort(
+        patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, divisions=4, work=30.0
+    ),
     "thorough": Effort(
-        patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, work=100.0
+        patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, divisions=10, work=100.0
     ),
 }
 

@@ -21,7 +21,7 @@ from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_bound import least_possible_error
+from rldp.designing.optimal.error_bound import Relaxation
 from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.private_columns import PrivateColumns
@@ -116,7 +116,8 @@ def least_error(
         if not hidden:
             bound = _known_bound(guarantees, search.master.A)
         if private.weights.size <= _MOST_BOUNDED:
-            bound = max(bound, search.bound(private))
+            factor = min(_known_factors(guarantees), default=np.inf)
+            bound = max(bound, search.bound(private, factor, effort))
     except KeyboardInterrupt:
         is_interrupted = True
     return search.solution(bound, is_interrupted=is_interrupted)
@@ -162,13 +163,17 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
 
 def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
     """What each guarantee over a set that holds P̂ proves by itself."""
-    around = [
+    p_su = guarantees[0].table.p_su
+    return max((error_ceiling(p_su, A, x) for x in _known_factors(guarantees)), default=0.0)
+
+
+def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
+    """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs."""
+    return [
         float(g.factors[g.is_promised_pair].max())
         for g in guarantees
         if g.is_complete and isinstance(g.uncertainty, _AROUND)
     ]
-    p_su = guarantees[0].table.p_su
-    return max((error_ceiling(p_su, A, factor) for factor in around), default=0.0)
 
 
 class Search:
@@ -226,10 +231,10 @@ class Search:
             if idle > effort.patience or is_past(self._deadline):
                 break
 
-    def bound(self, private: PrivateColumns) -> float:
+    def bound(self, private: PrivateColumns, factor: float, effort: Effort) -> float:
         """What the error with the present weights is at least."""
-        master = self.master
-        return least_possible_error(private, master.columns, master.theta, master.A)
+        relaxation = Relaxation(private, self.master.columns, self.master.A, factor)
+        return relaxation.bound(effort.divisions, self._deadline)
 
     def _round(
         self, best: Callable[[Array, Array], Array], most: int, round_: int, rounds: int

@@ -91,6 +91,15 @@ class PrivateColumns:
     def _sums(self, columns: Array) -> Array:
         return np.asarray((columns * self.weights).sum(axis=(1, 2)))
 
+    def means(self) -> Array:
+        """The linear forms P̂_{U|s}·T_s of S values with records, shape (values, variables)."""
+        table = self._guarantees[0].table
+        seen = np.flatnonzero(table.p_s > 0)
+        forms = np.zeros((seen.size, self.weights.size))
+        for form, s in zip(forms, seen, strict=True):
+            form[self._variable[s]] = table.p_su[s] / table.p_s[s]
+        return forms
+
     def excess(self, columns: Array) -> Array:
         """max over F of R_1·T_{s1} - e^E R_2·T_{s2}, shape (columns, conditions): private if ≤ 0.
 
