@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from rldp.estimation.sample_size import Plan, plan
     from rldp.information import entropy, mutual_information
     from rldp.protocol.loading import load, verify
-    from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+    from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.protocol.signing import sign
     from rldp.release.changes import ChangedRecord, change_epsilon, changed_record
     from rldp.release.randomness import Simulation, new_key
@@ -168,7 +169,8 @@ _HOMES = {
     "information": ("entropy", "mutual_information"),
     "auditing.read_matrix": ("read_matrix",),
     "protocol.loading": ("load", "verify"),
-    "protocol.release_protocol": ("PublicProtocol", "ReleaseProtocol"),
+    "protocol.public_protocol": ("PublicProtocol",),
+    "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.programmes": ("ceiling", "srr_threshold"),

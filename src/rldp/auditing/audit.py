@@ -16,7 +16,8 @@ from rldp.channel.base import Output
 from rldp.checks import as_float, checked_tuple, shown
 from rldp.errors import DataError, ParameterError
 from rldp.leakage.worst_pairs import WorstPair, pairs, worst_pair
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import ConfidenceSet, UncertaintySet
 
 

@@ -27,7 +27,8 @@ from rldp.channel import (
 from rldp.channel.base import largest_ratio, largest_ratio_between
 from rldp.checks import checked_integer, checked_number
 from rldp.leakage.worst_pairs import pairs, worst_pair
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import UncertaintySet
 
 MOST_REPORTS = 10**6

@@ -17,7 +17,8 @@ from rldp.auditing.repeated import MOST_REPORTS, Repeated, fresh
 from rldp.channel import Channel, Contests
 from rldp.checks import checked_integer
 from rldp.leakage.worst_pairs import extremes
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import ConfidenceSet, UncertaintySet
 
 

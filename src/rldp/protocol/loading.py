@@ -10,12 +10,8 @@ from rldp.leakage.worst_pairs import level_above
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol.content import WHOLE, check_signature, read_content
 from rldp.protocol.documents import Document
-from rldp.protocol.release_protocol import (
-    FilePath,
-    PublicProtocol,
-    ReleaseProtocol,
-    protocol_from,
-)
+from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
+from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
 
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
 
@@ -52,8 +48,9 @@ def _loaded(
 
 def checked_protocol(document: Document, name: str) -> ReleaseProtocol | PublicProtocol:
     """The protocol of a document that holds what it must, and nothing else."""
+    read = release_protocol_from if document["format"] == WHOLE else public_protocol_from
     try:
-        protocol = protocol_from(document)
+        protocol: ReleaseProtocol | PublicProtocol = read(document)
     except (DataError, ParameterError) as error:
         raise FileError(f"{name} is damaged: {error}") from None
     again = protocol.document()
