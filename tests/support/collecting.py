@@ -28,7 +28,7 @@ import numpy as np
 import rldp
 from rldp.collect.opening import open_collection
 from rldp.collect.report_codes import ReportCodes
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 
 ROOT = Path(__file__).parents[2]
 BITS = 25
@@ -278,7 +278,7 @@ def _serve() -> None:
     from rldp.collect.serving import Collector  # noqa: F401  # forks have it
 
     with suppress(ImportError):
-        import rldp.collect.postgres_store  # noqa: F401
+        import rldp.collect.postgres_store  # noqa: F401  # likewise
     while line := sys.stdin.buffer.readline():
         pid = os.fork()
         if not pid:

@@ -118,8 +118,7 @@ class Channel(ABC):
     def contests(self) -> Contests:
         """The comparisons that privacy asks for."""
 
-    # most channels need one entry only
-    def output(self, contests: Contests, first: int, second: int) -> Output:  # noqa: ARG002
+    def output(self, contests: Contests, first: int, second: int) -> Output:  # noqa: ARG002  # most need one entry only
         """An output in which two entries of a group meet, as a release writes it."""
         return int(contests.symbol[first])
 

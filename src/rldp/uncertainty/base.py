@@ -91,7 +91,7 @@ class UncertaintySet(ABC):
         return f"private for {self.title}, around the frequencies of {records}"
 
     # curved unless said otherwise
-    def vertices(self, s: int) -> Array | None:  # noqa: ARG002
+    def vertices(self, s: int) -> Array | None:
         """Points whose mixtures are the conditionals of s that occur in F, shape (points, n_u).
 
         For sets in which the conditionals of different S values vary independently; None for
@@ -125,7 +125,7 @@ class UncertaintySet(ABC):
     shares_are_exact = True  # conditionals that have shares of sum 1 occur together in F
 
     # most sets have no budget to share
-    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:  # noqa: ARG002
+    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:
         """The same where s has only this share of what F allows all S values together."""
         return self.mean_range(T, s)
 

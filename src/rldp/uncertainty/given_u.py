@@ -55,20 +55,20 @@ class GivenU(UncertaintySet):
         return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
 
     # the same for every s
-    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
         """The smallest and largest entry: what each s reaches by itself, at its own u."""
         return T.min(axis=1), T.max(axis=1)
 
-    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:  # noqa: ARG002
+    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The largest ratio of two entries of one u."""
         return np.asarray(log_ratio(T_1, T_2).max(axis=1))
 
     def worst_conditionals(
         self,
         T_1: Array,
-        s_1: Codes,  # noqa: ARG002
+        s_1: Codes,
         T_2: Array,
-        s_2: Codes,  # noqa: ARG002
+        s_2: Codes,
         ratio: Array | float,
     ) -> tuple[Array, Array]:
         """All mass of both on the u with the largest difference."""

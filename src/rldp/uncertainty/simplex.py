@@ -70,7 +70,7 @@ class SimplexSet(UncertaintySet):
         s_1: Codes,
         T_2: Array,
         s_2: Codes,
-        ratio: Array | float,  # noqa: ARG002
+        ratio: Array | float,
     ) -> tuple[Array, Array]:
         """The rest on the largest entry of one, and on the smallest of the other."""
         cells = np.eye(self.table.n_u)

@@ -34,7 +34,7 @@ class AllDistributions(UncertaintySet):
         return f"private for every distribution; usefulness measured on {records}"
 
     # the same for every s
-    def vertices(self, s: int) -> Array:  # noqa: ARG002
+    def vertices(self, s: int) -> Array:
         """One cell each."""
         return np.eye(self.table.n_u)
 
@@ -50,7 +50,7 @@ class AllDistributions(UncertaintySet):
         return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
 
     # the same for every s
-    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
         """The smallest and largest entry."""
         return T.min(axis=1), T.max(axis=1)
 
@@ -58,10 +58,10 @@ class AllDistributions(UncertaintySet):
     def worst_conditionals(
         self,
         T_1: Array,
-        s_1: Codes,  # noqa: ARG002
+        s_1: Codes,
         T_2: Array,
-        s_2: Codes,  # noqa: ARG002
-        ratio: Array | float,  # noqa: ARG002
+        s_2: Codes,
+        ratio: Array | float,
     ) -> tuple[Array, Array]:
         """All mass on the largest entry, and on the smallest."""
         cells = np.eye(self.table.n_u)
@@ -137,7 +137,7 @@ class KnownDistribution(UncertaintySet):
         s_1: Codes,
         T_2: Array,
         s_2: Codes,
-        ratio: Array | float,  # noqa: ARG002
+        ratio: Array | float,
     ) -> tuple[Array, Array]:
         """P̂_{U|s}, but one cell where s was never seen."""
         p, p_s, cells = self.table.p_u_given_s, self.table.p_s, np.eye(self.table.n_u)

@@ -80,7 +80,7 @@ class Programme:
     def set_row_values(self, values: Array) -> None:
         """Replace what every row must be equal to."""
         rows = np.arange(values.size, dtype=np.int32)
-        self._solver.changeRowsBounds(values.size, rows, values, values)  # type: ignore[attr-defined]
+        self._solver.changeRowsBounds(values.size, rows, values, values)  # type: ignore[attr-defined]  # its stubs lack it
 
     def set_gains(self, gains: Array) -> None:
         """Replace the gain of every column."""
