@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from rldp.channel import Channel
 from rldp.designing import calibrate
 from rldp.designing.draft import Draft
 from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
-from rldp.designing.families.base import Family, Parameters, Pinned
+from rldp.designing.families.base import Family, Parameters, Pinned, Problem
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.families.noise_odds import Bounds
 from rldp.designing.solvers.one_thread import on_one_thread
@@ -60,9 +61,10 @@ def optimum(
         parts = [calibrate.calibrated(family, F, float(e), pinned, layers) for e in epsilons]
     else:
         most = _CELLS_AT_ONCE if layers == UNLAYERED else _LAYERED_CELLS_AT_ONCE
+        problem = Problem(F, epsilons, cast(Bounds, bounds), pinned, layers=layers)
         step = max(1, most // (F.table.n_s * F.table.n_u))
         parts = [
-            family.optimum(F, epsilons[i : i + step], cast(Bounds, bounds), pinned, layers=layers)
+            family.optimum(replace(problem, epsilons=epsilons[i : i + step]))
             for i in range(0, epsilons.size, step)
         ]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
