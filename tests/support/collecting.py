@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,21 @@ from rldp.protocol.public_protocol import PublicProtocol
 
 ROOT = Path(__file__).parents[2]
 BITS = 25
+
+
+@contextmanager
+def served(protocol: Path, store: Path | str, **options: Any) -> Iterator[Any]:
+    """A collector in a thread of this process."""
+    from rldp.collect.serving import Collector, Options  # needs the collect extra
+
+    server = Collector(protocol, Options(str(store), **options))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
 
 
 def unique_protocol(path: Path) -> PublicProtocol:
