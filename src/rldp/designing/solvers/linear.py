@@ -95,11 +95,6 @@ class Programme:
         """Let a column's weight be negative too."""
         self._solver.changeColBounds(column, -self._infinity, self._infinity)
 
-    def set_limits(self, low: Array, high: Array) -> None:
-        """Replace the least and the largest weight of every column."""
-        columns = np.arange(low.size, dtype=np.int32)
-        self._solver.changeColsBounds(low.size, columns, low, high)
-
     def fix_at_zero(self, columns: Indices) -> None:
         """Exclude columns."""
         for column in columns:
