@@ -95,6 +95,28 @@ def test_files_functions_and_signatures_are_small():
     assert not found, "\n".join(found)
 
 
+def unnamed(package: Path) -> set[str]:
+    """Modules and packages below one that its docstring does not name."""
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    return {name for name in modules | packages if not re.search(rf"\b{name}\b", text)}
+
+
+def test_a_package_says_what_its_modules_are_for():
+    packages = [path.parent for path in SOURCE.rglob("__init__.py")]
+    found = {str(package.relative_to(SOURCE)): unnamed(package) for package in packages}
+    assert not {place: names for place, names in found.items() if names}
+
+
+def test_a_module_that_its_package_does_not_name_is_found(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "__init__.py").write_text('"""One: `first`."""\n')
+    for name in ("first.py", "fir.py", "inner/__init__.py"):
+        (tmp_path / name).touch()
+    assert unnamed(tmp_path) == {"fir", "inner"}
+
+
 @pytest.mark.parametrize(
     "name", ["studio/page/*.js", "studio/page/*.css", "collect/page/*.js", "collect/page/*.css"]
 )

@@ -11,6 +11,11 @@ the law of symbol z in the block that the person belongs to, and `other[b, z]`, 
 blocks that the person does not belong to, which does not depend on the person. So neither the
 (n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are ever built unasked.
 Files know a kind of channel by its entry in `rldp.channel.registry`.
+
+base         what every channel offers
+dense, independent, choice, unary   the four kinds
+sum_laws     the distribution of a sum of independent variables, for unary channels
+registry     kinds of channels by name
 """
 
 from __future__ import annotations
