@@ -1,4 +1,4 @@
-"""One block reported: one's own or another."""
+"""One block is reported: the person's own or another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is answered: requests under the collector's own names, and from its own page if any."""
+"""Which requests are answered: those to the collector's host names, and not from other pages."""
 
 from __future__ import annotations
 

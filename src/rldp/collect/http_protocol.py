@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, within bounds: a head must be small and come in time."""
+"""uvicorn's HTTP protocol with limits: the head of a request must be small and arrive in time."""
 
 from __future__ import annotations
 

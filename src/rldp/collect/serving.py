@@ -1,4 +1,4 @@
-"""The server: bound, with its stores open, until a signal ends it."""
+"""The server: it binds its sockets, opens its stores, and runs until a signal ends it."""
 
 from __future__ import annotations
 

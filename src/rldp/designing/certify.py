@@ -1,9 +1,9 @@
 """From a designed channel to the integer table that runs, and the proof of all it promises.
 
 The table is the channel rounded to units of 2^-bits. Where rounding, or a design that is exact to
-the last digit, breaks a level by a hair, the channel is pulled in by the least amount that restores
+the last digit, exceeds a level slightly, the channel is pulled in by the least amount that restores
 it. `rldp.proof` then checks a certificate for each guarantee, all over the one table, with integers
-only; nothing that it refuses leaves here.
+only; a table that it refuses is never returned.
 """
 
 from __future__ import annotations

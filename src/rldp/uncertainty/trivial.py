@@ -1,4 +1,4 @@
-"""The sets that know everything or nothing: one distribution, and all of them."""
+"""The two extreme sets: one distribution, and all distributions."""
 
 from __future__ import annotations
 

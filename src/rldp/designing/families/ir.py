@@ -1,4 +1,4 @@
-"""IR: S and U reported independently, U with the noise that its knowledge of S asks for."""
+"""IR: S and U are reported independently; the noise on U depends on how much U tells about S."""
 
 from __future__ import annotations
 
