@@ -87,7 +87,7 @@ class ChoiceChannel(Channel):
         return Contests(np.concatenate([own, other]), s, group, symbol=group)
 
     def pulled_in(self, t: float) -> ChoiceChannel:
-        """Mixed with a choice in proportion to `other`, whoever one is."""
+        """Mixed with a choice in proportion to `other`, the same for every record."""
         made_up = self.other / self.other.sum()
         return ChoiceChannel(
             (1 - t) * self.own + t * made_up[:, None, :], (1 - t) * self.other + t * made_up

@@ -58,7 +58,7 @@ class Writer:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is better sent away before it is read closely."""
+        """Whether a request should be refused before it is parsed."""
         return self._n_waiting > _BUSY * self._limits.waiting
 
     def offer(self, submissions: Sequence[Submission]) -> asyncio.Future[list[Outcome]]:

@@ -74,7 +74,7 @@ def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
         firsts, seconds = (kept[None] for kept in _not_outdone(contests, F))
     first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
     low, high = _mean_range(contests, F)
-    # what never occurs under the first s accuses nobody
+    # an output of probability zero under the first s cannot violate ε
     counts = (
         (contests.s[first] != contests.s[second]) & (high[first] > 0) & np.isfinite(low[second])
     )

@@ -167,7 +167,7 @@ class UncertaintySet(ABC):
 
     @abstractmethod
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
-        """A P in F, shape (n_s, n_u), that attains (or all but attains) the largest log-ratio."""
+        """A P in F, shape (n_s, n_u), that attains, at least almost, the largest log-ratio."""
 
     @abstractmethod
     def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
