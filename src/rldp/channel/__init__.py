@@ -20,7 +20,7 @@ registry     kinds of channels by name
 
 from __future__ import annotations
 
-from rldp.channel.base import ANYONE, Channel, Contests, IntegerParts, Sides
+from rldp.channel.base import ANYONE, Channel, Comparisons, IntegerParts, Sides
 from rldp.channel.choice import ChoiceChannel
 from rldp.channel.dense import DenseChannel
 from rldp.channel.independent import IndependentChannel
@@ -32,7 +32,7 @@ __all__ = [
     "CHANNELS",
     "Channel",
     "ChoiceChannel",
-    "Contests",
+    "Comparisons",
     "DenseChannel",
     "IndependentChannel",
     "IntegerParts",

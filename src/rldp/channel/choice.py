@@ -11,7 +11,7 @@ from rldp._types import Array, Codes, Integers
 from rldp.channel.base import (
     ANYONE,
     Channel,
-    Contests,
+    Comparisons,
     IntegerParts,
     check_sums,
     checked,
@@ -77,14 +77,14 @@ class ChoiceChannel(Channel):
         absent = 1 - p_su.sum(axis=1, keepdims=True)
         return absent, np.einsum("su,suz->sz", p_su, self.own) + absent * self.other
 
-    def contests(self) -> Contests:
+    def comparisons(self) -> Comparisons:
         """One group for each (b, z): those with s = b against everyone else."""
         n_s, n_u, n_z = self.own.shape
         own = self.own.transpose(0, 2, 1).reshape(n_s * n_z, n_u)
         other = np.repeat(self.other.reshape(-1, 1), n_u, axis=1)
         s = np.concatenate([np.repeat(np.arange(n_s), n_z), np.full(n_s * n_z, ANYONE)])
         group = np.tile(np.arange(n_s * n_z), 2)
-        return Contests(np.concatenate([own, other]), s, group, symbol=group)
+        return Comparisons(np.concatenate([own, other]), s, group, symbol=group)
 
     def pulled_in(self, t: float) -> ChoiceChannel:
         """Mixed with a choice in proportion to `other`, the same for every record."""

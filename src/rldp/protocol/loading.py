@@ -70,10 +70,10 @@ def _proof(document: Document, name: str) -> Proof:
 
 def _look_again(p: ReleaseProtocol, name: str) -> None:
     """Refuse a protocol that was proved, but whose audit in floats contradicts the proof."""
-    contests = p.channel.contests()
+    comparisons = p.channel.comparisons()
     for guarantee in p.guarantees:
         levels = guarantee.levels * (1 + _RTOL) + _ATOL
-        excess = level_above(contests, guarantee.uncertainty, levels)
+        excess = level_above(comparisons, guarantee.uncertainty, levels)
         if excess is not None:
             raise CertificateError(
                 f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "

@@ -3,7 +3,7 @@
 A set answers what designs and proofs ask of it: how small and how large P_{u|s}, or a mean under
 P_{U|s}, can be, how far P_{U|s} can lie from its estimate, how far two means can lie apart, and
 whether a distribution belongs to it. An S value without records is never dropped: nothing is known
-of its conditional, which may then be anything. The code -1 stands for no S value: its vector has
+of its conditional, which may then be anything. The code -1 stands for any S value: its vector has
 equal entries, so that its mean does not depend on s.
 """
 
