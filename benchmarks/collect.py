@@ -118,7 +118,7 @@ def _measured(protocol: Path, store: str, n: int, each: int, connections: int) -
         text = ""
         while '"store"' not in text:
             text += server.stdout.readline()
-        port = int(re.search(r"127\.0\.0\.1:(\d+)", text)[1])  # type: ignore[index]
+        port = _found(r"127\.0\.0\.1:(\d+)", text)
         return _seen(server, protocol, port, n, each, connections)
 
 
@@ -156,7 +156,7 @@ def _seen(server: Any, protocol: Path, port: int, n: int, each: int, connections
     stored = told["statuses"].get("200", 0)
     assert stored == n, told["statuses"]
     status = Path(f"/proc/{server.pid}/status").read_text()
-    memory = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) << 10  # type: ignore[index]
+    memory = _found(r"VmHWM:\s+(\d+)", status) << 10
     return Seen(
         rate=n * each / told["seconds"],
         median=told["median"],
@@ -165,6 +165,12 @@ def _seen(server: Any, protocol: Path, port: int, n: int, each: int, connections
         memory=memory,
         processor=(_processor(server.pid) - before) / (n * each),
     )
+
+
+def _found(pattern: str, text: str) -> int:
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return int(found[1])
 
 
 def _processor(pid: int) -> float:

@@ -1,8 +1,11 @@
-"""The size of the code: files, functions and signatures that a reader can keep in mind."""
+"""The size of the code, which a reader can keep in mind, and the reason of every exception."""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -14,17 +17,9 @@ SOURCE = ROOT / "src" / "rldp"
 LONGEST_FILE = 350  # lines
 LONGEST_FUNCTION = 60  # lines, without its docstring
 MOST_PARAMETERS = 7
+EXCEPTION = re.compile(r"# *(noqa|type: *ignore|pragma)\b", re.IGNORECASE)
+EXPLAINED = re.compile(r"# (noqa: [A-Z0-9, ]+|type: ignore\[[a-z, -]+\])  # \w.+")
 OPEN = (Path("spark.py"), Path("sklearn.py"))  # modules that people import themselves
-
-TO_BE_SPLIT = (
-    "designing/solvers/grid_search.py, maximise",
-    "protocol/release_protocol.py",
-    "release/release_file.py, release_file",
-    "reproduction/curves.py, lines",
-    "reproduction/run.py, reproduce",
-    "studio/report.py, report",
-    "uncertainty/geometry/chi_square_ball.py, worst_split",
-)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -97,8 +92,29 @@ def too_large(path: Path, tree: ast.Module) -> list[str]:
 
 def test_files_functions_and_signatures_are_small():
     found = [line for path, tree in modules() for line in too_large(path, tree)]
-    found = [line for line in found if not line.startswith(TO_BE_SPLIT)]
     assert not found, "\n".join(found)
+
+
+def unnamed(package: Path) -> set[str]:
+    """Modules and packages below one that its docstring does not name."""
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    return {name for name in modules | packages if not re.search(rf"\b{name}\b", text)}
+
+
+def test_a_package_says_what_its_modules_are_for():
+    packages = [path.parent for path in SOURCE.rglob("__init__.py")]
+    found = {str(package.relative_to(SOURCE)): unnamed(package) for package in packages}
+    assert not {place: names for place, names in found.items() if names}
+
+
+def test_a_module_that_its_package_does_not_name_is_found(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "__init__.py").write_text('"""One: `first`."""\n')
+    for name in ("first.py", "fir.py", "inner/__init__.py"):
+        (tmp_path / name).touch()
+    assert unnamed(tmp_path) == {"fir", "inner"}
 
 
 @pytest.mark.parametrize(
@@ -132,3 +148,49 @@ def test_what_is_large_enough_passes(tmp_path, monkeypatch):
     path = tmp_path / "small.py"
     path.write_text(code)
     assert too_large(path, ast.parse(code)) == []
+
+
+def unexplained(code: str) -> list[str]:
+    """Comments that silence a checker without a rule and a reason."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    return [
+        f"line {token.start[0]}: {token.string}"
+        for token in comments
+        if EXCEPTION.search(token.string) and not EXPLAINED.fullmatch(token.string)
+    ]
+
+
+def test_every_exception_from_a_check_says_why():
+    found = [
+        f"{path.relative_to(ROOT)}, {line}"
+        for folder in ("src", "tests", "tools", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in unexplained(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "# noqa: F401",
+        "# noqa: F401 because",
+        "# noqa: F401  #",
+        "# noqa  # because",
+        "#noqa: F401  # because",
+        "# type: ignore",
+        "# type: ignore[misc]",
+        "# type: ignore  # because",
+        "# pragma: no cover",
+    ],
+)
+def test_an_exception_without_a_reason_is_found(comment):
+    assert len(unexplained(f"import os  {comment}\n")) == 1
+
+
+def test_an_exception_with_a_reason_passes():
+    assert unexplained("import os  # noqa: F401  # whether it is there\n") == []
+    assert unexplained("x = f()  # type: ignore[misc, no-any-return]  # it has no types\n") == []
+    assert unexplained('text = "# noqa"\n') == []

@@ -2,6 +2,34 @@
 
 Design with `design` and `compare` over an uncertainty set of a `Table`; see the README.
 Names are imported when first used, so that importing the package costs nothing.
+
+tables          records → counts of (S, U)
+uncertainty     the sets F of distributions that may be true
+channel         Q(y|s,u), what a person with record (s, u) reports
+information     entropy and mutual information
+utility         what a channel keeps at worst over F, and goals of a collection
+leakage         how far a report can tell two values of S apart
+levels          privacy levels for pairs of S values
+proof           the checker of protocol files, in exact arithmetic
+intervals       a second checker, in interval arithmetic
+release         records → reports
+estimation      reports → the table again
+protocol        a protocol as users hold it, and its file
+auditing        what any channel protects, and the risk for a person
+designing       F and ε → a proven protocol
+presentation    results → sentences and pictures
+collect         a form and a server that collects reports
+studio          all steps in a local browser
+reproduction    the figures of the paper
+cli             the command line
+datasets        tables for examples
+spark, sklearn  releases on a cluster, and in a pipeline
+io              files that are written whole or not at all
+web             what both servers share
+checks          checks of arguments
+decimals        numbers as text
+errors          exceptions and warnings
+_types          types of arrays and of callbacks
 """
 
 from __future__ import annotations
@@ -46,7 +74,8 @@ if TYPE_CHECKING:
     from rldp.estimation.sample_size import Plan, plan
     from rldp.information import entropy, mutual_information
     from rldp.protocol.loading import load, verify
-    from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+    from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.protocol.signing import sign
     from rldp.release.changes import ChangedRecord, change_epsilon, changed_record
     from rldp.release.randomness import Simulation, new_key
@@ -168,7 +197,8 @@ _HOMES = {
     "information": ("entropy", "mutual_information"),
     "auditing.read_matrix": ("read_matrix",),
     "protocol.loading": ("load", "verify"),
-    "protocol.release_protocol": ("PublicProtocol", "ReleaseProtocol"),
+    "protocol.public_protocol": ("PublicProtocol",),
+    "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.programmes": ("ceiling", "srr_threshold"),

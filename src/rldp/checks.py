@@ -25,7 +25,7 @@ def as_float(value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > Decimal(0) else -math.inf  # type: ignore[operator]
+        return -math.inf if value < 0 else math.inf
     except ValueError:  # a signalling NaN
         return math.nan
 
@@ -62,10 +62,10 @@ def checked_number(
     return number
 
 
-def checked_tuple(values: object, expected: str, *, argument: str | None = None) -> tuple[Any, ...]:
+def checked_tuple(values: Any, expected: str, *, argument: str | None = None) -> tuple[Any, ...]:
     """Several values; a message says that `expected` was expected."""
     try:
-        return tuple(values)  # type: ignore[arg-type]
+        return tuple(values)
     except TypeError:
         raise ParameterError(
             f"Expected {expected}, got {shown(values)}.", argument=argument
@@ -92,15 +92,15 @@ def checked_epsilon(value: object) -> float:
 
 
 def checked_integer(
-    value: object, argument: str, least: int, most: int = MOST_COUNTED, *, name: str | None = None
+    value: Any, argument: str, least: int, most: int = MOST_COUNTED, *, name: str | None = None
 ) -> int:
     """An integer in a range; 2.0 is refused. Messages call it `name`."""
     name = argument.replace("_", " ") if name is None else name
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_integer or value < least:  # type: ignore[operator]
+    if not is_integer or value < least:
         expected = f"{name} as an integer ≥ {least}"
-    elif value > most:  # type: ignore[operator]
+    elif value > most:
         expected = f"{name} of at most {'2**53' if most == MOST_COUNTED else f'{most:,}'}"
     else:
-        return int(value)  # type: ignore[call-overload, no-any-return]
+        return int(value)
     raise ParameterError(f"Expected {expected}, got {shown(value)}.", argument=argument)

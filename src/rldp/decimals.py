@@ -1,4 +1,4 @@
-"""Numbers as text that never look better than they are: claims exact, audits rounded up."""
+"""Privacy levels as text, never too small: claims exactly, audits rounded up."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from rldp.errors import DataError, MissingExtraError, ParameterError
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.encode import read_columns
 from rldp.release.frames import is_frame
 from rldp.release.key_files import read_key
@@ -64,7 +65,7 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.column = column
         self.keep_anyway = keep_anyway
 
-    def fit(self, X: Any, y: Any = None) -> ReleaseTransformer:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> ReleaseTransformer:  # noqa: ARG002  # scikit-learn passes it
         """Learn the names of the columns; no report is drawn and no value is used."""
         self._check(X)
         validate_data(self, X, reset=True, skip_check_array=True)
@@ -144,6 +145,6 @@ def _with_new_index(transform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # scikit-learn wraps `transform` when the class is made, and its wrapper adds the index of X
-ReleaseTransformer.transform = _with_new_index(  # type: ignore[method-assign]
+ReleaseTransformer.transform = _with_new_index(  # type: ignore[method-assign]  # so it must come after
     ReleaseTransformer.transform
 )

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rldp.errors import DataError, MissingExtraError
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.encode import Missing as ReleaseMissing
 from rldp.release.encode import read_columns
 from rldp.release.frames import released_frame
@@ -174,7 +175,7 @@ def _bare_type(kind: Any) -> Any:
 
 def _require_spark() -> None:
     try:
-        import pyspark  # noqa: F401
+        import pyspark  # noqa: F401  # whether it is installed
     except ImportError:
         raise MissingExtraError("Spark needs pyspark: pip install 'rldp[spark]'.") from None
 

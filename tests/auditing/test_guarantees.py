@@ -47,7 +47,7 @@ def pair_by_loop(F, Q, s, t) -> float:
 @given(cases(KINDS, max_size=3))
 def test_levels_by_pair_by_the_literal_loop(case):
     F, channel = case
-    levels = worst_by_pair(channel.contests(), F)
+    levels = worst_by_pair(channel.comparisons(), F)
     for s, t in permutations(range(F.table.n_s), 2):
         expected = pair_by_loop(F, channel.matrix, s, t)
         assert levels[s, t] == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -58,7 +58,7 @@ def test_levels_by_pair_by_the_literal_loop(case):
 @given(cases(KINDS, zeros=0.1))
 def test_the_worst_pair_is_the_audit(case):
     F, channel = case
-    worst = worst_by_pair(channel.contests(), F).max()
+    worst = worst_by_pair(channel.comparisons(), F).max()
     assert worst == pytest.approx(audit(channel, F).epsilon, rel=1e-9, abs=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_over_known_u_zeros_that_all_share_prove_nothing(case):
     """Entry by entry: an output that nobody with this u shows cannot tell anyone apart."""
     F, channel = case
     Q, known = channel.matrix, GivenU(F.table)
-    levels = worst_by_pair(channel.contests(), known)
+    levels = worst_by_pair(channel.comparisons(), known)
     for s, t in permutations(range(F.table.n_s), 2):
         ratios = [brute.log_ratio(a, b) for a, b in zip(Q[s].ravel(), Q[t].ravel(), strict=True)]
         assert levels[s, t] == pytest.approx(max(0.0, *ratios), rel=1e-9, abs=1e-9)
@@ -79,7 +79,7 @@ def test_over_known_u_zeros_that_all_share_prove_nothing(case):
 def test_claims_by_pair_name_the_worst_pair():
     Q = DenseChannel(some.rows(np.random.default_rng(4), 3, 3, 4, zeros=0.0))
     F = ChiSquareSet(TABLE)
-    levels = worst_by_pair(Q.contests(), F)
+    levels = worst_by_pair(Q.comparisons(), F)
     claims = {
         (a, b): levels[i, j] + 0.5
         for (i, a), (j, b) in permutations(enumerate(TABLE.schema.s_labels), 2)

@@ -145,18 +145,12 @@ def test_a_value_that_was_never_seen_keeps_its_prior_of_zero():
 def test_extremes_by_the_literal_loop(case):
     """ANYONE stands for every S value without an entry of its own."""
     F, channel = case
-    contests = channel.contests()
-    low, high = extremes(contests, F)
+    comparisons = channel.comparisons()
+    low, high = extremes(comparisons, F)
+    entries = list(zip(comparisons.vectors, comparisons.s, comparisons.group, strict=True))
     for g, s in itertools.product(range(low.shape[0]), range(F.table.n_s)):
-        mine = [
-            T
-            for T, who, group in zip(contests.vectors, contests.s, contests.group, strict=True)
-            if group == g and who == s
-        ] or [
-            T
-            for T, who, group in zip(contests.vectors, contests.s, contests.group, strict=True)
-            if group == g and who == -1
-        ]
+        mine = [T for T, who, group in entries if group == g and who == s]
+        mine = mine or [T for T, who, group in entries if group == g and who == -1]
         if any(np.isinf(T).any() for T in mine):
             continue
         ranges = [F.mean_range(T[None], np.array([s])) for T in mine]

@@ -47,8 +47,8 @@ class ShiftChannel(Channel):
     def divergences(self, p_su):
         return self._dense.divergences(p_su)
 
-    def contests(self):
-        return self._dense.contests()
+    def comparisons(self):
+        return self._dense.comparisons()
 
     def plain_ratio(self) -> float:
         return self._dense.plain_ratio()

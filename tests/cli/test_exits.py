@@ -41,7 +41,7 @@ def run(*words: str | Path, **options: object) -> subprocess.CompletedProcess[st
         text=True,
         check=False,
         timeout=LIMIT,
-        **({"capture_output": True} | options),  # type: ignore[call-overload, no-any-return]
+        **({"capture_output": True} | options),
     )
 
 

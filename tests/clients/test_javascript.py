@@ -22,7 +22,7 @@ from scipy.stats import chi2
 
 import rldp
 from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 from rldp.release.alias_table import Room
 from rldp.uncertainty import SETS
 from tests.release.test_sampler import exact_row, integer_channels, reference_buckets
@@ -129,7 +129,7 @@ def of_kind(kind: str, bits: int, schema: rldp.Schema = AWKWARD) -> PublicProtoc
 
 PROTOCOLS: dict[str, Callable[[], PublicProtocol]] = {
     **{
-        name: lambda name=name: designed((3, 4), name)  # type: ignore[misc]
+        name: lambda name=name: designed((3, 4), name)
         for name in ("grr", "srr", "grr-cr", "ir", "ue-cr", "ue")
     },
     "grr large": lambda: designed((6, 8), "grr"),
@@ -142,7 +142,7 @@ PROTOCOLS: dict[str, Callable[[], PublicProtocol]] = {
         "grr",
     ).public(),
     **{
-        f"{kind} {bits}": lambda kind=kind, bits=bits: of_kind(kind, bits)  # type: ignore[misc]
+        f"{kind} {bits}": lambda kind=kind, bits=bits: of_kind(kind, bits)
         for kind in ("dense", "choice", "independent", "unary", "cells")
         for bits in (62, 17, 5)
     },

@@ -54,7 +54,7 @@ def test_reports_that_never_occur_are_not_taken():
     N = np.array([[[3, 1, 0, 0]], [[1, 3, 0, 0]]])
     schema = rldp.Schema((rldp.Column("S", ("a", "b")),), (rldp.Column("U", ("x",)),))
     from rldp.channel import DenseChannel
-    from rldp.protocol.release_protocol import PublicProtocol
+    from rldp.protocol.public_protocol import PublicProtocol
 
     p = PublicProtocol("any", 1.2, schema, DenseChannel(N / 4), {"Q": N}, 2)
     found = [ReportCodes(p).packed(f"y{y}") is not None for y in range(5)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -18,8 +16,8 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed")
 from rldp.collect.counted import estimate
 from rldp.collect.invitations import invite
 from rldp.collect.opening import open_collection
-from rldp.collect.serving import Collector, Options
 from tests.support.browsing import BROWSER, PATIENCE, check_accessible, no_browser, opened_browser
+from tests.support.collecting import served
 from tests.support.files import ROOT
 
 if BROWSER is None:
@@ -64,18 +62,6 @@ def protocol(tmp_path_factory):
 def browser():
     with opened_browser() as browser:
         yield browser
-
-
-@contextmanager
-def served(protocol, store, **options):
-    server = Collector(protocol, Options(str(store), **options))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join(60)
 
 
 class Device:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections import Counter
 
 import pytest
@@ -13,7 +12,7 @@ import rldp
 from rldp.collect.invitations import invite
 from rldp.collect.limits import Limits
 from rldp.collect.opening import open_collection
-from rldp.collect.serving import Collector, Options
+from tests.support.collecting import served
 
 LIMITS = Limits(body=64 << 10, head=8 << 10, batch=50, patience=1.0)
 JSON = {"content-type": "application/json"}
@@ -31,13 +30,9 @@ def invited(race, tmp_path_factory):
 
 
 def running(race, store, settings=None):
-    server = Collector(race, Options(str(store), settings=settings or {}, limits=LIMITS))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    server.fingerprint = rldp.load(race).fingerprint
-    yield server
-    server.stop()
-    thread.join(60)
+    with served(race, store, settings=settings or {}, limits=LIMITS) as server:
+        server.fingerprint = rldp.load(race).fingerprint
+        yield server
 
 
 def raw(server, content, *, then=b""):

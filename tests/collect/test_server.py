@@ -9,7 +9,6 @@ import json
 import ssl
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 from cryptography import x509
@@ -22,19 +21,8 @@ from rldp.collect.limits import Limits
 from rldp.collect.serving import Collector, Options
 from rldp.collect.sqlite_store import SQLiteStore
 from rldp.collect.store import StoreError
+from tests.support.collecting import served
 from tests.support.files import JAVASCRIPT
-
-
-@contextmanager
-def served(protocol, store, **options):
-    server = Collector(protocol, Options(str(store), **options))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join(60)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from rldp.designing.catalogue import COMPARED
 from rldp.designing.closed_forms import FAMILIES as NAMES
 from tests.support import strategies as some
 from tests.support.promises import PAPER
+from tests.support.records import ENTRIES
 
 COMBINATIONS = list(itertools.product(some.SETS, ("sharp", "paper")))
 LEVELS = (1e-3, 0.1, 1.0, 8.0, 20.0)
@@ -152,18 +153,7 @@ def test_records(monkeypatch):
     monkeypatch.setattr("rldp.designing.compare.time", clock)
     records = compare(F, [1, 2], protocols=["grr", "ir"])
     for record in records:
-        assert list(record) == [
-            "protocol",
-            "epsilon",
-            "utility",
-            "normalised",
-            "error",
-            "reports",
-            "estimable",
-            "epsilon_given_u",
-            "epsilon_all",
-            "seconds",
-        ]
+        assert tuple(record) == ENTRIES
         assert type(record["epsilon"]) is float
     assert [record["seconds"] for record in records] == [1.5, 1.5, 0.5, 0.5]  # for each level
 

@@ -38,7 +38,7 @@ class Polytopes(UncertaintySet):
         means = np.einsum("iku,iu->ik", self.points[s], T)
         return means.min(axis=1), means.max(axis=1)
 
-    def worst_conditionals(self, T_1, s_1, T_2, s_2, ratio):  # noqa: ARG002
+    def worst_conditionals(self, T_1, s_1, T_2, s_2, ratio):  # noqa: ARG002  # a vertex for any ratio
         i = np.arange(len(T_1))
         first = np.einsum("iku,iu->ik", self.points[s_1], T_1).argmax(axis=1)
         second = np.einsum("iku,iu->ik", self.points[s_2], T_2).argmin(axis=1)

@@ -15,7 +15,7 @@ from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, UnaryC
 from rldp.estimation.identifiability import bounds, identifiability
 from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.moments import ListedMoments, moments
-from rldp.estimation.prior_fit import leaned
+from rldp.estimation.prior_fit import prior_fit
 from rldp.estimation.report_counts import Counting, counts_from
 from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from tests.support.strategies import channels
@@ -250,7 +250,7 @@ def test_leaning_has_the_smallest_error_if_the_prior_is_right():
     errors, plain, hits = [], [], 0.0
     for truth in truths:
         counts = counts_from(features, rng.multinomial(n, features.M @ truth))
-        fit = leaned(inverse, counts, K)
+        fit = prior_fit(inverse, counts, K)
         errors.append(fit.p - truth)
         plain.append(inverse.estimates(counts.mean) - truth)
         figures = fit.figures(np.eye(4), 0.95)

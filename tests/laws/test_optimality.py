@@ -15,7 +15,7 @@ from scipy.special import expit
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.datasets import jeffreys
 from rldp.designing.families import grr_cr, ir, ue_cr
-from rldp.designing.families.base import information_on_u
+from rldp.designing.families.base import Problem, information_on_u
 from rldp.designing.families.noise_odds import conditional_odds, delta_2, delta_s
 from rldp.designing.solvers.grid_search import Grid, maximise
 from tests.support import brute
@@ -254,7 +254,7 @@ def test_an_interpolated_search_of_unary_encoding_is_as_good_as_an_exact_one(mon
             kept = []
             for many in (6, 10**9):
                 monkeypatch.setattr(ue_cr, "_MANY", many)
-                parameters = ue_cr.optimum(F, epsilons, bounds, {})
+                parameters = ue_cr.optimum(Problem(F, epsilons, bounds))
                 kept.append(ue_cr.utility(F, epsilons, parameters))
             assert kept[0] == pytest.approx(kept[1], rel=0, abs=1e-10)
 

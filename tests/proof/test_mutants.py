@@ -69,13 +69,13 @@ def random_base(rng, kind: str) -> Base:
 def exact_levels(base: Base, tables) -> np.ndarray:
     """The true ε over F of many tables: that of the mixture that also tells which one was used."""
     Q = np.concatenate([base.channel(integers).matrix for integers in tables], axis=2)
-    contests = rldp.DenseChannel(Q / len(tables)).contests()
-    apart = worst_pairs.pairs(contests, base.F)
+    comparisons = rldp.DenseChannel(Q / len(tables)).comparisons()
+    apart = worst_pairs.pairs(comparisons, base.F)
     one, two = apart.first, apart.second
-    T, s = contests.vectors, contests.s
+    T, s = comparisons.vectors, comparisons.s
     ratios = base.F.worst_log_ratios(T[one], s[one], T[two], s[two])
     levels = np.zeros(len(tables))
-    np.maximum.at(levels, contests.group[one] // (Q.shape[2] // len(tables)), ratios)
+    np.maximum.at(levels, comparisons.group[one] // (Q.shape[2] // len(tables)), ratios)
     return levels
 
 

@@ -48,11 +48,11 @@ def test_suspect_pairs_tell_what_the_whole_audit_tells(kind):
     for channel_kind in forgeries.CHANNELS:
         for n_unseen in range(3):
             base = forgeries.random_base(rng, channel_kind, kind, n_unseen)
-            contests, shape = base.channel.contests(), (base.F.table.n_s,) * 2
+            comparisons, shape = base.channel.comparisons(), (base.F.table.n_s,) * 2
             truth = worst_log_ratio(base.channel, base.F)
             for epsilon in (0.3 * truth, truth * (1 - 1e-6)):
                 if epsilon < truth:
-                    excess = worst_pairs.level_above(contests, base.F, np.full(shape, epsilon))
+                    excess = worst_pairs.level_above(comparisons, base.F, np.full(shape, epsilon))
                     assert excess == pytest.approx((epsilon, truth), rel=1e-9)
             enough = np.full(shape, truth * (1 + 1e-9) + 1e-12)
-            assert worst_pairs.level_above(contests, base.F, enough) is None
+            assert worst_pairs.level_above(comparisons, base.F, enough) is None

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 import rldp
 from rldp.cli import main
 from rldp.errors import DataError, ParameterError, TooLargeError
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 from rldp.release.alias_table import Room
 from rldp.release.key_files import write_new_key
 from rldp.release.randomness import Randomness
@@ -110,10 +110,7 @@ def test_new_words_bound_what_both_reports_tell_and_the_same_words_do_not(name) 
 
 def test_the_figures_of_the_documentation() -> None:
     p = designed()
-    same, apart = (
-        rldp.changed_record(p, (0, 0), (1, 1), per=per)  # type: ignore[arg-type]
-        for per in ("person", "record")
-    )
+    same, apart = (rldp.changed_record(p, (0, 0), (1, 1), per=per) for per in ("person", "record"))
     assert (round(same.shows, 4), round(apart.shows, 4)) == (0.3005, 0.7726)
     assert same.law.round(4).tolist() == DOCUMENTED_SAME
     assert apart.law.round(4).tolist() == DOCUMENTED_APART
@@ -125,7 +122,7 @@ def test_codes_modes_and_sizes_are_checked() -> None:
     with pytest.raises(DataError, match=r"2 × 2 cells, got \(2, 0\)"):
         rldp.changed_record(p, (0, 0), (2, 0))
     with pytest.raises(ParameterError, match="per as 'person' or 'record'"):
-        rldp.changed_record(p, (0, 0), (1, 0), per="people")  # type: ignore[arg-type]
+        rldp.changed_record(p, (0, 0), (1, 0), per="people")
     wide = rldp.design(rldp.AllDistributions(rldp.Table(np.ones((8, 8), int))), 1.0, "grr")
     with pytest.raises(TooLargeError, match="comparisons"):
         rldp.change_epsilon(wide)

@@ -89,7 +89,7 @@ def test_engines_count_as_memory_does(records, missing) -> None:
 
     expected = counted(frame)
     assert counted(relation) == expected
-    assert counted(pl.from_arrow(frame).lazy()) == expected  # type: ignore[union-attr]
+    assert counted(pl.from_arrow(frame).lazy()) == expected
 
 
 def test_a_declared_enum_keeps_its_levels() -> None:
@@ -105,7 +105,7 @@ def test_an_engine_sends_counts_and_no_records() -> None:
         seen.append(len(frame))
         return frame
 
-    lazy = pl.from_arrow(people()).lazy().group_by("race", "sex", "city").len()  # type: ignore[union-attr]
+    lazy = pl.from_arrow(people()).lazy().group_by("race", "sex", "city").len()
     table = rldp.Table.from_frame(lazy.map_batches(noted), "race", "sex")
     assert table.n == seen[0] == 36
     relation = duckdb.sql("select i % 3 as s, i as u from range(2000000) t(i)")
@@ -133,7 +133,7 @@ def test_a_lazy_frame_is_released_when_it_is_collected(name) -> None:
 
 
 def test_a_lazy_frame_needs_a_key_and_its_columns() -> None:
-    lazy: Any = pl.from_arrow(people()).lazy()  # type: ignore[union-attr]
+    lazy: Any = pl.from_arrow(people()).lazy()
     with pytest.raises(rldp.DataError, match="computed twice"):
         protocol().release(lazy)
     with pytest.raises(rldp.DataError, match="Unknown column 'name'"):
@@ -142,7 +142,7 @@ def test_a_lazy_frame_needs_a_key_and_its_columns() -> None:
 
 def test_a_frame_in_memory_is_a_step_of_a_polars_pipeline() -> None:
     p = protocol()
-    lazy: Any = pl.from_arrow(people()).lazy()  # type: ignore[union-attr]
+    lazy: Any = pl.from_arrow(people()).lazy()
     labels = pl.Enum(p.report_labels.all)
     out = lazy.map_batches(p.release, schema={"y": labels}, projection_pushdown=False).collect()
     assert out.schema == {"y": labels}

@@ -51,7 +51,7 @@ def started(protocol: Path, *arguments: str, **options: object) -> subprocess.Po
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **options,  # type: ignore[call-overload]
+        **options,
     )
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # of one that has failed already

@@ -129,7 +129,7 @@ def test_one_search_too_many_ends_the_one_that_nobody_looks_at(jobs):
     is_over.set()
 
 
-def test_nothing_is_left_when_the_server_ends(workers):  # noqa: ARG001  for its environment
+def test_nothing_is_left_when_the_server_ends(workers):  # noqa: ARG001  # for its environment
     jobs = Jobs()
     job, _ = begun(jobs, stubborn)
     jobs.stop_all()

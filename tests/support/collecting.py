@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,25 @@ import numpy as np
 import rldp
 from rldp.collect.opening import open_collection
 from rldp.collect.report_codes import ReportCodes
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 
 ROOT = Path(__file__).parents[2]
 BITS = 25
+
+
+@contextmanager
+def served(protocol: Path, store: Path | str, **options: Any) -> Iterator[Any]:
+    """A collector in a thread of this process."""
+    from rldp.collect.serving import Collector, Options  # needs the collect extra
+
+    server = Collector(protocol, Options(str(store), **options))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
 
 
 def unique_protocol(path: Path) -> PublicProtocol:
@@ -278,7 +293,7 @@ def _serve() -> None:
     from rldp.collect.serving import Collector  # noqa: F401  # forks have it
 
     with suppress(ImportError):
-        import rldp.collect.postgres_store  # noqa: F401
+        import rldp.collect.postgres_store  # noqa: F401  # likewise
     while line := sys.stdin.buffer.readline():
         pid = os.fork()
         if not pid:

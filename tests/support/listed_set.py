@@ -94,11 +94,11 @@ class ListedInProof(ProofSet):
 
     R: list[list[list[Fraction]]]
 
-    def bounds(self, s, q, mu, nu):  # noqa: ARG002
+    def bounds(self, s, q, mu, nu):  # noqa: ARG002  # every set takes them
         means = [_mean(R[s], q) * ONE for R in self.R]
         return -(-max(means) // 1), min(means) // 1
 
-    def room(self, E, mu, first, second):  # noqa: ARG002
+    def room(self, E, mu, first, second):  # noqa: ARG002  # every set takes them
         return min(
             E * second.a * _mean(R[second.s], second.q) - ONE * first.a * _mean(R[first.s], first.q)
             for R in self.R

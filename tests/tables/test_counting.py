@@ -210,7 +210,7 @@ def test_missing_values_are_refused_by_default(kind: str) -> None:
     with pytest.raises(DataError, match=r"got 1 in 's', 2 in 'u'; use missing='drop' .*'keep'"):
         Table.from_frame(frame, "s")
     with pytest.raises(ParameterError, match="'error', 'keep' or 'drop', got 'ignore'"):
-        Table.from_frame(frame, "s", missing="ignore")  # type: ignore[arg-type]
+        Table.from_frame(frame, "s", missing="ignore")
 
 
 def test_missing_needs_its_label_for_itself() -> None:
@@ -244,7 +244,7 @@ def test_measurements_are_refused_unless_each_number_is_meant(kind: str) -> None
             Table.from_frame(frame, "income", levels_limit=600)
     for wrong in (0, -1, True, 2.0, "9", 10.5, float("nan")):
         with pytest.raises(ParameterError, match="Expected levels limit as an integer"):
-            Table.from_frame(frame, "income", levels_limit=wrong)  # type: ignore[arg-type]
+            Table.from_frame(frame, "income", levels_limit=wrong)
 
 
 def test_the_columns_that_would_fit_are_named() -> None:

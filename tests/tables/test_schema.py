@@ -116,7 +116,7 @@ def test_unknown_labels_and_codes_are_named() -> None:
 
 def test_equal_schemas_are_equal_keys() -> None:
     first = Schema((Column("a", ("x", "y")),))
-    second = Schema([Column("a", ["x", "y"])])  # type: ignore[arg-type]
+    second = Schema([Column("a", ["x", "y"])])
     assert first == second
     assert hash(first) == hash(second)
     assert first != Schema((Column("a", ("y", "x")),))

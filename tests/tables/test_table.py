@@ -62,7 +62,7 @@ def test_table_is_immutable_and_keeps_a_copy() -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
     with pytest.raises(FrozenInstanceError):
-        table.counts = counts  # type: ignore[misc]
+        table.counts = counts
     for twin in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
         assert twin == table
         assert not twin.counts.flags.writeable

@@ -1,4 +1,4 @@
-"""What a report gives to whom: how often the best guess at S is right, and how often it is certain.
+"""What a report tells each attacker: how often the best guess at S is right, and how often certain.
 
 Figures are shares of people at the frequencies P̂ of the table. They are exact sums over all
 outputs, or upper bounds that say so where a channel has too many outputs to list them.

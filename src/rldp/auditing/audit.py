@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.auditing.guarantees import AuditedGuarantee
-from rldp.channel import ANYONE, Channel, Contests, DenseChannel
+from rldp.channel import ANYONE, Channel, Comparisons, DenseChannel
 from rldp.channel.base import Output
 from rldp.checks import as_float, checked_tuple, shown
 from rldp.errors import DataError, ParameterError
 from rldp.leakage.worst_pairs import WorstPair, pairs, worst_pair
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import ConfidenceSet, UncertaintySet
 
 
@@ -127,9 +128,9 @@ def audit(
         raise DataError(
             f"Expected a channel for {table.n_s} × {table.n_u} cells, got {channel.shape}."
         )
-    contests = channel.contests()
-    apart = pairs(contests, uncertainty)
-    worst = worst_pair(contests, uncertainty, apart)
+    comparisons = channel.comparisons()
+    apart = pairs(comparisons, uncertainty)
+    worst = worst_pair(comparisons, uncertainty, apart)
     alone = promise(channel)
     return Audit(
         epsilon=max(0.0, worst.log_ratio),
@@ -137,7 +138,7 @@ def audit(
         epsilon_all=alone.epsilon_all,
         epsilon_given_u=alone.epsilon_given_u,
         epsilon_plain=alone.epsilon_plain,
-        witness=_witness(channel, contests, uncertainty, worst),
+        witness=_witness(channel, comparisons, uncertainty, worst),
         claimed=claimed,
         guarantees=guarantees,
         channel=channel,
@@ -157,19 +158,21 @@ def promise(channel: Channel) -> Promise:
 
 def worst_log_ratio(channel: Channel, F: UncertaintySet) -> float:
     """The exact ε of a channel over F, without a witness."""
-    contests = channel.contests()
-    return max(0.0, worst_pair(contests, F, pairs(contests, F)).log_ratio)
+    comparisons = channel.comparisons()
+    return max(0.0, worst_pair(comparisons, F, pairs(comparisons, F)).log_ratio)
 
 
-def _witness(channel: Channel, contests: Contests, F: UncertaintySet, worst: WorstPair) -> Witness:
+def _witness(
+    channel: Channel, comparisons: Comparisons, F: UncertaintySet, worst: WorstPair
+) -> Witness:
     """The distribution behind the worst pair, checked to lie in F."""
-    s_1, s_2 = int(contests.s[worst.first]), int(contests.s[worst.second])
+    s_1, s_2 = int(comparisons.s[worst.first]), int(comparisons.s[worst.second])
     others = [s for s in range(F.table.n_s) if s not in (s_1, s_2)]
     s_1, s_2 = (others[0] if s == ANYONE else s for s in (s_1, s_2))
-    T_1, T_2 = (contests.vectors[e] for e in (worst.first, worst.second))
+    T_1, T_2 = (comparisons.vectors[e] for e in (worst.first, worst.second))
     T_1, T_2 = (np.where(np.isinf(T), 1e100, T) for T in (T_1, T_2))
     p_su = F.worst_distribution(T_1, s_1, T_2, s_2)
     assert F.contains(p_su), "the witness must lie in F"
     p_su.setflags(write=False)
-    y = channel.output(contests, worst.first, worst.second)
+    y = channel.output(comparisons, worst.first, worst.second)
     return Witness(s_1, s_2, y, p_su, math.exp(worst.log_ratio))

@@ -1,4 +1,4 @@
-"""How often a confidence set holds the truth, in simulated samples of as many records."""
+"""How often a confidence set contains the truth, in simulated samples of the same size."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class AuditedGuarantee:
     @cached_property
     def levels(self) -> Array:
         """The audited level of every ordered pair, shape (n_s, n_s); -∞ on the diagonal."""
-        levels = worst_by_pair(self.channel.contests(), self.uncertainty)
+        levels = worst_by_pair(self.channel.comparisons(), self.uncertainty)
         levels.setflags(write=False)
         return levels
 
@@ -61,8 +61,8 @@ class AuditedGuarantee:
         """The largest audited level of the pairs with a promise, in nats."""
         if not self.guarantee.is_complete:
             return float(self.levels[self.guarantee.is_promised_pair].max())
-        contests, F = self.channel.contests(), self.uncertainty
-        return max(0.0, worst_pair(contests, F, pairs(contests, F)).log_ratio)
+        comparisons, F = self.channel.comparisons(), self.uncertainty
+        return max(0.0, worst_pair(comparisons, F, pairs(comparisons, F)).log_ratio)
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:

@@ -20,14 +20,15 @@ from rldp.auditing.audit import Audit, audit
 from rldp.channel import (
     Channel,
     ChoiceChannel,
-    Contests,
+    Comparisons,
     IndependentChannel,
     UnaryChannel,
 )
 from rldp.channel.base import largest_ratio, largest_ratio_between
 from rldp.checks import checked_integer, checked_number
 from rldp.leakage.worst_pairs import pairs, worst_pair
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import UncertaintySet
 
 MOST_REPORTS = 10**6
@@ -105,23 +106,23 @@ def fresh(one: Audit, reports: int) -> Repeated:
         "given_u": reports * one.epsilon_given_u + log_range(F),
     }
     bound, is_bound = min(bounds.values()), True
-    contests = several(channel, reports)
+    comparisons = several(channel, reports)
     if math.isinf(one.epsilon):
         bound, is_bound = math.inf, False
-    elif contests is not None:
-        bound, is_bound = min(bound, _worst(contests, F)), False
+    elif comparisons is not None:
+        bound, is_bound = min(bound, _worst(comparisons, F)), False
     given_u, everything = reports * one.epsilon_given_u, reports * one.epsilon_all
     return Repeated(reports, None, bound, given_u, everything, is_bound, bounds)
 
 
-def _worst(contests: Sequence[Contests], F: UncertaintySet) -> float:
+def _worst(comparisons: Sequence[Comparisons], F: UncertaintySet) -> float:
     """The largest log-ratio of several groups of comparisons, the most suspect ones first."""
-    apart = [pairs(some, F) for some in contests]
+    apart = [pairs(some, F) for some in comparisons]
     bounds = [some.log_ratio.max(initial=0.0) for some in apart]
     worst = 0.0
     for i in np.argsort(bounds)[::-1]:
         if bounds[i] > worst:
-            worst = max(worst, worst_pair(contests[i], F, apart[i]).log_ratio)
+            worst = max(worst, worst_pair(comparisons[i], F, apart[i]).log_ratio)
     return worst
 
 
@@ -134,7 +135,7 @@ def log_range(F: UncertaintySet) -> float:
 # --- fresh reports -------------------------------------------------------------------------------
 
 
-def several(channel: Channel, k: int) -> Sequence[Contests] | None:
+def several(channel: Channel, k: int) -> Sequence[Comparisons] | None:
     """The comparisons that k fresh reports make possible; None where they are too many.
 
     The order of reports tells nothing, so there is a column for each multiset of outputs. What all
@@ -144,7 +145,7 @@ def several(channel: Channel, k: int) -> Sequence[Contests] | None:
     match channel:
         case UnaryChannel() if channel.n_blocks != n_s:
             # a block for each cell: each chooses its symbols by itself, k times the same ones
-            one = channel.contests()
+            one = channel.comparisons()
             return [one._replace(vectors=one.vectors**k)]
         case UnaryChannel(own=own, other=other) | ChoiceChannel(own=own, other=other):
             if not _is_feasible(other.shape[1], k, n_s * n_u):
@@ -156,7 +157,7 @@ def several(channel: Channel, k: int) -> Sequence[Contests] | None:
         case IndependentChannel(r_u=r_u):
             if not _is_feasible(r_u.shape[1], k, n_s * max(n_s, n_u)):
                 return None
-            factors = channel.contests().factors
+            factors = channel.comparisons().factors
             assert factors is not None, "the reports of S are compared by themselves"
             columns = np.tile(_scaled(r_u, k), (n_s, 1))
             return [_columns(columns, (n_s, n_u))._replace(factors=factors**k)]
@@ -199,13 +200,13 @@ def _scaled(rows: Array, k: int) -> Array:
     return columns
 
 
-def _columns(columns: Array, shape: tuple[int, int]) -> Contests:
+def _columns(columns: Array, shape: tuple[int, int]) -> Comparisons:
     """The comparisons of columns of shape (n_s n_u, n_y), which need no common factor."""
     n_s, n_u = shape
     n_y = columns.shape[1]
     vectors = columns.reshape(n_s, n_u, n_y).transpose(2, 0, 1).reshape(n_y * n_s, n_u)
     s, group = np.tile(np.arange(n_s), n_y), np.repeat(np.arange(n_y), n_s)
-    return Contests(vectors, s, group, symbol=group)
+    return Comparisons(vectors, s, group, symbol=group)
 
 
 def _ratios(own: Array, other: Array) -> list[Array]:
@@ -228,7 +229,7 @@ def _products(ratio: Array, k: int) -> Array:
     return products
 
 
-def _choices(ratios: list[Array], k: int) -> Iterator[Contests]:
+def _choices(ratios: list[Array], k: int) -> Iterator[Comparisons]:
     """k chosen blocks: for two S values how many of them are their own, all others cancel.
 
     Someone with s has the product of the ratios of the symbols in block s. With two S values all
@@ -248,10 +249,10 @@ def _choices(ratios: list[Array], k: int) -> Iterator[Contests]:
                 yield _one_group([products[t] if t == s else fewer[t] for t in range(n_s)])
 
 
-def _one_group(vectors: list[Array]) -> Contests:
+def _one_group(vectors: list[Array]) -> Comparisons:
     """Any entry of one s against any of another."""
     s = np.repeat(np.arange(len(vectors)), [len(rows) for rows in vectors])
-    return Contests(np.concatenate(vectors), s, np.zeros_like(s), symbol=np.arange(s.size))
+    return Comparisons(np.concatenate(vectors), s, np.zeros_like(s), symbol=np.arange(s.size))
 
 
 # --- refreshed reports ---------------------------------------------------------------------------
@@ -268,8 +269,8 @@ def refreshed(one: Audit, reports: int, keep: float) -> Repeated:
     is_bound = not _is_feasible(channel.n_outputs, reports, n_s * max(n_s, n_u))
     if not is_bound:
         columns = refreshed_columns(channel.matrix, F.table.p_su, keep, reports)
-        contests = _columns(columns.reshape(n_s * n_u, -1), channel.shape)
-        found = _worst([contests], F)
+        comparisons = _columns(columns.reshape(n_s * n_u, -1), channel.shape)
+        found = _worst([comparisons], F)
         high, low = columns.max(axis=1), columns.min(axis=1)
         ratio = largest_ratio(columns.max(axis=0), columns.min(axis=0))
         over_f = min(over_f, found)

@@ -14,10 +14,11 @@ from rldp.auditing.attackers import Attacker
 from rldp.auditing.audit import Audit, audit
 from rldp.auditing.coverage import Coverage, coverage
 from rldp.auditing.repeated import MOST_REPORTS, Repeated, fresh
-from rldp.channel import Channel, Contests
+from rldp.channel import Channel, Comparisons
 from rldp.checks import checked_integer
 from rldp.leakage.worst_pairs import extremes
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import ConfidenceSet, UncertaintySet
 
 
@@ -90,7 +91,7 @@ def risk(
     simulations = checked_integer(simulations, "simulations", 1)
     found = audit(channel, uncertainty)
     channel, F = found.channel, found.uncertainty
-    posteriors = _posteriors(channel.contests(), F, found.epsilon)
+    posteriors = _posteriors(channel.comparisons(), F, found.epsilon)
     several = fresh(found, checked_integer(reports, "reports", 2, MOST_REPORTS))
     labels = F.table.schema.s_labels
     return Risk(
@@ -119,22 +120,22 @@ def _attackers(found: Audit, several: Repeated) -> tuple[Attacker, ...]:
     )
 
 
-def _posteriors(contests: Contests, F: UncertaintySet, epsilon: float) -> Array:
+def _posteriors(comparisons: Comparisons, F: UncertaintySet, epsilon: float) -> Array:
     """For each s the largest p_s / Σ_{s'} p_{s'} / ρ(s, s') over all outputs, shape (n_s,).
 
     For one output y let P(y|s) ≤ ρ(s, s') P(y|s') all over F, and ρ(s, s) = 1. Then by Bayes
     P(s|y) = p_s P(y|s) / Σ p_{s'} P(y|s') ≤ p_s / Σ p_{s'}/ρ(s, s'), whatever the prior p.
     ρ is the exact one where each conditional varies apart, and never above e^ε over F.
     """
-    low, high = extremes(contests, F)
+    low, high = extremes(comparisons, F)
     prior = F.table.p_s
     posteriors = np.zeros(prior.size)
     for s in np.flatnonzero(prior > 0):
         mine = high[:, s]
         occurs = mine > 0
         inverse = low[occurs] / mine[occurs, None]  # 1/ρ of each output and s'
-        if contests.factors is not None:
-            inverse /= contests.factors[s]
+        if comparisons.factors is not None:
+            inverse /= comparisons.factors[s]
         inverse = np.maximum(inverse, math.exp(-epsilon))
         inverse[:, s] = 1.0
         posteriors[s] = (prior[s] / (inverse @ prior)).max()

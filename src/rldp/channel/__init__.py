@@ -9,13 +9,18 @@
 A choice or unary channel has a block for each s (or each cell). It is given by `own[s, u, z]`,
 the law of symbol z in the block that the person belongs to, and `other[b, z]`, the law in the
 blocks that the person does not belong to, which does not depend on the person. So neither the
-(n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are ever built unasked.
+(n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are built unless needed.
 Files know a kind of channel by its entry in `rldp.channel.registry`.
+
+base         what every channel offers
+dense, independent, choice, unary   the four kinds
+sum_laws     the distribution of a sum of independent variables, for unary channels
+registry     kinds of channels by name
 """
 
 from __future__ import annotations
 
-from rldp.channel.base import ANYONE, Channel, Contests, IntegerParts, Sides
+from rldp.channel.base import ANYONE, Channel, Comparisons, IntegerParts, Sides
 from rldp.channel.choice import ChoiceChannel
 from rldp.channel.dense import DenseChannel
 from rldp.channel.independent import IndependentChannel
@@ -27,7 +32,7 @@ __all__ = [
     "CHANNELS",
     "Channel",
     "ChoiceChannel",
-    "Contests",
+    "Comparisons",
     "DenseChannel",
     "IndependentChannel",
     "IntegerParts",

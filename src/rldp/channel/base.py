@@ -19,8 +19,8 @@ IntegerParts = dict[str, Integers]
 _MOST_ENTRIES = 2**27  # one gibibyte of matrix
 
 
-class Contests(NamedTuple):
-    """The comparisons that privacy asks for, without the outputs themselves.
+class Comparisons(NamedTuple):
+    """The comparisons that privacy requires, without the outputs themselves.
 
     Entry e says: P(y|s_e) = c · vectors[e]·P_{U|s_e}, with one c for all entries of its group. Any
     two entries of a group with different s are compared. An entry with s = ANYONE has a constant
@@ -115,13 +115,12 @@ class Channel(ABC):
         """The parts as integers in units of 2^-bits whose sums are exactly what they must be."""
 
     @abstractmethod
-    def contests(self) -> Contests:
-        """The comparisons that privacy asks for."""
+    def comparisons(self) -> Comparisons:
+        """The comparisons that privacy requires."""
 
-    # most channels need one entry only
-    def output(self, contests: Contests, first: int, second: int) -> Output:  # noqa: ARG002
+    def output(self, comparisons: Comparisons, first: int, second: int) -> Output:  # noqa: ARG002  # most need one entry only
         """An output in which two entries of a group meet, as a release writes it."""
-        return int(contests.symbol[first])
+        return int(comparisons.symbol[first])
 
     @abstractmethod
     def plain_ratio(self) -> float:
@@ -167,10 +166,12 @@ class Channel(ABC):
         q = self.listed(integers).transpose(2, 0, 1)
         return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
 
-    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+    def sides(
+        self, integers: IntegerParts, comparisons: Comparisons, first: int, second: int
+    ) -> Sides:
         """Two entries as the integers that checkers compare."""
-        N, y = self.listed(integers), int(contests.symbol[first])
-        s_1, s_2 = int(contests.s[first]), int(contests.s[second])
+        N, y = self.listed(integers), int(comparisons.symbol[first])
+        s_1, s_2 = int(comparisons.s[first]), int(comparisons.s[second])
         return Sides([y, s_1, s_2], 1, N[s_1, :, y], 1, N[s_2, :, y], float(N[0, 0].sum()))
 
 

@@ -1,4 +1,4 @@
-"""One block reported: one's own or another."""
+"""One block is reported: the person's own or another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rldp._types import Array, Codes, Integers
 from rldp.channel.base import (
     ANYONE,
     Channel,
-    Contests,
+    Comparisons,
     IntegerParts,
     check_sums,
     checked,
@@ -77,17 +77,17 @@ class ChoiceChannel(Channel):
         absent = 1 - p_su.sum(axis=1, keepdims=True)
         return absent, np.einsum("su,suz->sz", p_su, self.own) + absent * self.other
 
-    def contests(self) -> Contests:
+    def comparisons(self) -> Comparisons:
         """One group for each (b, z): those with s = b against everyone else."""
         n_s, n_u, n_z = self.own.shape
         own = self.own.transpose(0, 2, 1).reshape(n_s * n_z, n_u)
         other = np.repeat(self.other.reshape(-1, 1), n_u, axis=1)
         s = np.concatenate([np.repeat(np.arange(n_s), n_z), np.full(n_s * n_z, ANYONE)])
         group = np.tile(np.arange(n_s * n_z), 2)
-        return Contests(np.concatenate([own, other]), s, group, symbol=group)
+        return Comparisons(np.concatenate([own, other]), s, group, symbol=group)
 
     def pulled_in(self, t: float) -> ChoiceChannel:
-        """Mixed with a choice in proportion to `other`, whoever one is."""
+        """Mixed with a choice in proportion to `other`, the same for every record."""
         made_up = self.other / self.other.sum()
         return ChoiceChannel(
             (1 - t) * self.own + t * made_up[:, None, :], (1 - t) * self.other + t * made_up

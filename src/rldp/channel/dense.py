@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from rldp._types import Array, Integers
 from rldp.channel.base import (
     Channel,
-    Contests,
+    Comparisons,
     IntegerParts,
     check_sums,
     checked,
@@ -64,12 +64,12 @@ class DenseChannel(Channel):
         p_y = np.einsum("su,suy->y", distribution(p_su, self.shape), self.Q)
         return np.asarray(relative_entropy_terms(self.Q, p_y).sum(axis=2))
 
-    def contests(self) -> Contests:
+    def comparisons(self) -> Comparisons:
         """One group for each output, one entry for each s."""
         n_s, n_u, n_y = self.Q.shape
         vectors = self.Q.transpose(2, 0, 1).reshape(n_y * n_s, n_u)
         s, group = np.tile(np.arange(n_s), n_y), np.repeat(np.arange(n_y), n_s)
-        return Contests(vectors, s, group, symbol=group)
+        return Comparisons(vectors, s, group, symbol=group)
 
     def pulled_in(self, t: float) -> DenseChannel:
         """Mixed with the mean of its rows."""

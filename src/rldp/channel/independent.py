@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rldp._types import Array, Codes, Integers
 from rldp.channel.base import (
     Channel,
-    Contests,
+    Comparisons,
     IntegerParts,
     Sides,
     check_sums,
@@ -67,19 +67,19 @@ class IndependentChannel(Channel):
         noise = entropy_terms(self.r_s).sum(axis=1)[:, None] + entropy_terms(self.r_u).sum(axis=1)
         return np.asarray(-self.r_s @ np.log(p_y) @ self.r_u.T - noise)
 
-    def contests(self) -> Contests:
+    def comparisons(self) -> Comparisons:
         """One group for each report of U; the report of S enters by its worst ratio."""
         n_s, n_y = self.shape[0], self.r_u.shape[1]
         vectors = np.repeat(self.r_u.T, n_s, axis=0)
         s, group = np.tile(np.arange(n_s), n_y), np.repeat(np.arange(n_y), n_s)
         factors = np.array([[largest_ratio(a, b) for b in self.r_s] for a in self.r_s])
-        return Contests(vectors, s, group, symbol=group, factors=factors)
+        return Comparisons(vectors, s, group, symbol=group, factors=factors)
 
-    def output(self, contests: Contests, first: int, second: int) -> int:
+    def output(self, comparisons: Comparisons, first: int, second: int) -> int:
         """The report of S with the largest ratio, and the group's report of U."""
-        a, b = self.r_s[contests.s[first]], self.r_s[contests.s[second]]
+        a, b = self.r_s[comparisons.s[first]], self.r_s[comparisons.s[second]]
         y_s = int(np.argmax(np.where(a > 0, a / np.maximum(b, 1e-300), 0.0)))
-        return y_s * int(self.r_u.shape[1]) + int(contests.symbol[first])
+        return y_s * int(self.r_u.shape[1]) + int(comparisons.symbol[first])
 
     def pulled_in(self, t: float) -> IndependentChannel:
         """Both matrices mixed with the mean of their rows."""
@@ -111,9 +111,15 @@ class IndependentChannel(Channel):
         q = np.repeat(integers["r_u"].T[:, None, :], self.shape[0], axis=1)
         return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
 
-    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+    def sides(
+        self, integers: IntegerParts, comparisons: Comparisons, first: int, second: int
+    ) -> Sides:
         """A report of U, with the worst ratio of those of S."""
-        s_1, s_2, y = int(contests.s[first]), int(contests.s[second]), int(contests.symbol[first])
+        s_1, s_2, y = (
+            int(comparisons.s[first]),
+            int(comparisons.s[second]),
+            int(comparisons.symbol[first]),
+        )
         r_s, q = integers["r_s"], integers["r_u"][:, y]
         seen = (r_s[s_1] > 0) & (r_s[s_2] > 0)
         pairs = zip(r_s[s_1][seen].tolist(), r_s[s_2][seen].tolist(), strict=True)

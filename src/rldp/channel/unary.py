@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rldp._types import Array, Codes, Indices, Integers
 from rldp.channel.base import (
     Channel,
-    Contests,
+    Comparisons,
     IntegerParts,
     Sides,
     check_sums,
@@ -146,7 +146,7 @@ class UnaryChannel(Channel):
         np.divide(self.own, other, out=ratio, where=other > 0)
         return ratio
 
-    def contests(self) -> Contests:
+    def comparisons(self) -> Comparisons:
         """One group for all: the rest of the word cancels, so any two symbols of two s compete.
 
         With a block for each cell the symbols of one s may all be the likeliest, or all the least
@@ -161,13 +161,13 @@ class UnaryChannel(Channel):
         else:
             vectors = np.concatenate([self._ratio.max(axis=2), self._ratio.min(axis=2)])
             s, symbol = np.tile(np.arange(n_s), 2), np.repeat([1, 0], n_s)
-        return Contests(vectors, s, np.zeros_like(s), symbol)
+        return Comparisons(vectors, s, np.zeros_like(s), symbol)
 
-    def output(self, contests: Contests, first: int, second: int) -> tuple[int, ...]:
+    def output(self, comparisons: Comparisons, first: int, second: int) -> tuple[int, ...]:
         """For each block its symbol less 1: -1 for silence; the rest take their likeliest."""
         word = self.other.argmax(axis=1)
         for entry in (first, second):
-            s, symbol = contests.s[entry], contests.symbol[entry]
+            s, symbol = comparisons.s[entry], comparisons.symbol[entry]
             if self.n_blocks == self.shape[0]:
                 word[s] = symbol
             else:  # the likeliest symbols of all cells of s, or the least likely
@@ -223,10 +223,12 @@ class UnaryChannel(Channel):
         q = integers["own"].transpose(2, 0, 1)
         return q, np.repeat(np.arange(self.shape[0])[None], q.shape[0], axis=0)
 
-    def sides(self, integers: IntegerParts, contests: Contests, first: int, second: int) -> Sides:
+    def sides(
+        self, integers: IntegerParts, comparisons: Comparisons, first: int, second: int
+    ) -> Sides:
         """A symbol in the block of each, times what the other makes up there."""
         (s_1, z_1), (s_2, z_2) = (
-            (int(contests.s[e]), int(contests.symbol[e])) for e in (first, second)
+            (int(comparisons.s[e]), int(comparisons.symbol[e])) for e in (first, second)
         )
         own, other = integers["own"], integers["other"]
         a_1, a_2 = int(other[s_2, z_2]), int(other[s_1, z_1])

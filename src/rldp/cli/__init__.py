@@ -2,6 +2,19 @@
 
 Only the standard library, typer and rich are imported before a command runs, so that `rldp --help`
 answers at once.
+
+One module for each command: compare, design, audit, release, estimate, regress, collect, public,
+sign, verify, studio, demo, reproduce. They share:
+
+arguments    options for data, and how F is made from them
+set_options  options for sets F, from the registry of sets
+layers       options for guarantees beyond ε over F
+targets      files to write, checked before the work begins
+progress     bars and lines on the terminal
+messages     errors and warnings
+show         tables and texts, or JSON
+report       an audit in words
+figures      estimates and plans in words
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def warnings_in_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         for category in _OURS:
             warnings.simplefilter("always", category)
-        warnings.showwarning = _show  # type: ignore[assignment]  # *_ stands for the rest
+        warnings.showwarning = _show  # type: ignore[assignment]  # takes the rest as *_
         yield
 
 

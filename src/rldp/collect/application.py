@@ -31,7 +31,7 @@ _CODE = (".js", ".css", ".svg")
 _FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
-class Desk:
+class OpenCollection:
     """A collection that is open: its writer, and what it counts.
 
     Args:
@@ -47,7 +47,7 @@ class Desk:
 
 
 def application(
-    desks: Mapping[str, Desk],
+    collections: Mapping[str, OpenCollection],
     texts: list[Texts],
     origins: frozenset[str],
     token: str,
@@ -56,16 +56,16 @@ def application(
     """Everything behind its guard.
 
     Args:
-        desks: by fingerprint; the first is of the form, others are earlier ones that go on.
+        collections: by fingerprint; the first is of the form, others are earlier ones that go on.
         texts: of the form, one for each language.
         origins: addresses of the form.
         token: the secret of the operator.
         limits: how much is taken at once.
     """
     metrics = Metrics()
-    current = next(iter(desks.values()))
-    writers = {name: desk.writer for name, desk in desks.items()}
-    codes = {name: desk.codes for name, desk in desks.items()}
+    current = next(iter(collections.values()))
+    writers = {name: opened.writer for name, opened in collections.items()}
+    codes = {name: opened.codes for name, opened in collections.items()}
     page = page_files("rldp.collect", "page", (".html",))
     code = page_code()
     path = f"/code/{code_hash(code)}/"
@@ -73,7 +73,7 @@ def application(
     routes = [
         Route("/", _fixed(shown["index.html"], "text/html")),
         Route("/operator", _fixed(shown["operator.html"], "text/html")),
-        Route("/v1/survey", _survey(desks, texts)),
+        Route("/v1/survey", _survey(collections, texts)),
         Route(HEALTH, _health(writers)),
         Route("/metrics", _metrics(metrics, current.writer)),
         Route("/v1/figures", _figures(metrics, current)),
@@ -82,8 +82,8 @@ def application(
             for name, content in code.items()
         ),
     ]
-    for fingerprint, desk in desks.items():
-        text = desk.collection.text.encode()
+    for fingerprint, opened in collections.items():
+        text = opened.collection.text.encode()
         path = f"/v1/protocols/{fingerprint}"
         routes.append(Route(path, _fixed(text, "application/json", _FOREVER)))
     intake = Intake(codes, writers, limits, metrics)
@@ -111,9 +111,9 @@ def _fixed(content: bytes, kind: str, headers: Mapping[str, str] | None = None) 
     return endpoint
 
 
-def _survey(desks: Mapping[str, Desk], texts: list[Texts]) -> Endpoint:
-    fingerprint, *earlier = desks
-    collection = desks[fingerprint].collection
+def _survey(collections: Mapping[str, OpenCollection], texts: list[Texts]) -> Endpoint:
+    fingerprint, *earlier = collections
+    collection = collections[fingerprint].collection
     schema = collection.protocol.schema
     own = {name: json.loads(content) for name, content in page_texts().items()}
     languages = {entry.language: entry.document(schema, own) for entry in texts}
@@ -159,11 +159,11 @@ def _metrics(metrics: Metrics, writer: Writer) -> Endpoint:
     return endpoint
 
 
-def _figures(metrics: Metrics, desk: Desk) -> Endpoint:
+def _figures(metrics: Metrics, opened: OpenCollection) -> Endpoint:
     async def endpoint(_: Request) -> Response:
-        told: dict[str, Any] = await _in_thread(desk.figures.now)
-        rate = {"rate": metrics.rate(time.monotonic()), "waiting": desk.writer.n_waiting}
-        state = {"failing": desk.writer.is_failing, "full": desk.writer.is_full}
+        told: dict[str, Any] = await _in_thread(opened.figures.now)
+        rate = {"rate": metrics.rate(time.monotonic()), "waiting": opened.writer.n_waiting}
+        state = {"failing": opened.writer.is_failing, "full": opened.writer.is_full}
         content = json.dumps(told | rate | state, allow_nan=False)
         return Response(content, media_type="application/json")
 

@@ -13,7 +13,8 @@ from rldp.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
-    from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol
+    from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.release_protocol import ReleaseProtocol
 
 _AT_ONCE = 65_536
 _OF_COLUMNS = ("weights", "strata")  # a store has reports and no other column

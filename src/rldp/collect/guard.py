@@ -1,4 +1,4 @@
-"""Who is answered: requests under the collector's own names, and from its own page if any."""
+"""Which requests are answered: those to the collector's host names, and not from other pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READ = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Guard:
-    """ASGI middleware that refuses strangers before anything is read.
+    """ASGI middleware that refuses requests of others before anything is read.
 
     Args:
         routes: the applications of some paths.
@@ -102,6 +102,6 @@ async def _refuse(status: int, message: str, send: Send) -> None:
 
 
 def log(event: str, what: str = "", **more: object) -> None:
-    """A line of JSON for whoever runs the server: no report, no address, no time of day."""
+    """A line of JSON for the operator: no report, no address, no time of day."""
     with suppress(OSError, ValueError):
         print(json.dumps({"event": event, "what": what, **more}), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, within bounds: a head must be small and come in time."""
+"""uvicorn's HTTP protocol with limits: the head of a request must be small and arrive in time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _head = 0
     _timer: TimerHandle | None = None
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # uvicorn serves TCP alone
         """Wait for the first head, unless there are too many connections."""
         super().connection_made(transport)
         if len(self.connections) > self.limits.connections:

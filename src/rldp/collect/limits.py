@@ -17,7 +17,7 @@ class Limits:
         waiting: reports that wait for the disk; beyond, clients are asked to come back.
         connections: connections at the same time.
         patience: seconds in which a request must have arrived.
-        retry_after: seconds after which a client that was sent away may come back.
+        retry_after: seconds after which a client that was refused may try again.
         reserve: bytes that stay free on the disk of the store.
         idle: seconds without a report after which a store is put in order.
     """

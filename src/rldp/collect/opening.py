@@ -12,7 +12,7 @@ from rldp.collect.sqlite_store import SQLiteStore, is_sqlite_store
 from rldp.collect.store import Store
 from rldp.errors import DataError, FileError, MissingExtraError, ParameterError
 from rldp.protocol.loading import checked_protocol, load
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 
 POSTGRES = ("postgresql://", "postgres://")
 MARGIN = 0.01  # of the intervals that a collection is to reach, unless it says otherwise

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rldp._types import Integers
 from rldp.estimation.moments import moments
-from rldp.protocol.release_protocol import PublicProtocol
+from rldp.protocol.public_protocol import PublicProtocol
 
 _NUMBER = ">u4"
 

@@ -1,4 +1,4 @@
-"""The server: bound, with its stores open, until a signal ends it."""
+"""The server: it binds its sockets, opens its stores, and runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from rldp.collect.application import Desk, application, code_hash, page_code
+from rldp.collect.application import OpenCollection, application, code_hash, page_code
 from rldp.collect.guard import log
 from rldp.collect.http_protocol import bounded_protocol
 from rldp.collect.limits import Limits
@@ -77,7 +77,7 @@ class Collector:
         scheme = "http" if options.tls is None else "https"
         local = {f"{scheme}://{name}:{self.port}" for name in LOOPBACK_NAMES}
         self.origin = origin or f"{scheme}://{LOOPBACK}:{self.port}"
-        self._desks: dict[str, Desk] = {}
+        self._open: dict[str, OpenCollection] = {}
         try:
             settings = options.settings | {"origin": self.origin}
             self.collection = start_collection(protocol, options.store, settings)
@@ -86,7 +86,7 @@ class Collector:
                 self._add(open_collection(where))
             texts = read_texts(options.questions, self.collection.protocol.schema)
             origins = frozenset({self.origin, *local})
-            app = application(self._desks, texts, origins, self.token, options.limits)
+            app = application(self._open, texts, origins, self.token, options.limits)
             self._server = _Server(_config(app, options))
         except BaseException:
             self._close()
@@ -94,12 +94,12 @@ class Collector:
 
     def _add(self, collection: Collection) -> None:
         writer = Writer(collection.store, self._options.limits, log)
-        self._desks[collection.protocol.fingerprint] = Desk(collection, writer)
+        self._open[collection.protocol.fingerprint] = OpenCollection(collection, writer)
 
     def _close(self) -> None:
         """Write what waits, and close stores and socket."""
-        for desk in self._desks.values():
-            desk.writer.close()
+        for opened in self._open.values():
+            opened.writer.close()
         self._socket.close()
 
     @property

@@ -1,7 +1,7 @@
 """Group commit: reports that wait together are written by one transaction, then acknowledged.
 
 One thread writes. While it waits for the disk, further reports gather; the next transaction takes
-all of them. What may wait is bounded, and what is beyond is sent away at once.
+all of them. The queue is bounded; reports that find it full are refused at once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Writer:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is better sent away before it is read closely."""
+        """Whether a request should be refused before it is parsed."""
         return self._n_waiting > _BUSY * self._limits.waiting
 
     def offer(self, submissions: Sequence[Submission]) -> asyncio.Future[list[Outcome]]:

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from rldp._types import Array
 from rldp.auditing.audit import worst_log_ratio
-from rldp.designing.families.base import Family, Parameters, Pinned
+from rldp.designing.families.base import Family, Parameters, Pinned, Problem
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.uncertainty import UncertaintySet
 
@@ -34,7 +34,7 @@ def calibrated(
     epsilons = np.array([epsilon])
 
     def parameters(room: float, pins: Pinned) -> Parameters:
-        return family.optimum(F, epsilons, "sharp", pins, room, layers)
+        return family.optimum(Problem(F, epsilons, "sharp", pins, room, layers))
 
     def excess(chosen: Parameters) -> float:
         one = {name: values[0] for name, values in chosen.items()}

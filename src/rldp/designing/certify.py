@@ -1,9 +1,9 @@
 """From a designed channel to the integer table that runs, and the proof of all it promises.
 
 The table is the channel rounded to units of 2^-bits. Where rounding, or a design that is exact to
-the last digit, breaks a level by a hair, the channel is pulled in by the least amount that restores
+the last digit, exceeds a level slightly, the channel is pulled in by the least amount that restores
 it. `rldp.proof` then checks a certificate for each guarantee, all over the one table, with integers
-only; nothing that it refuses leaves here.
+only; a table that it refuses is never returned.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
 
 def _excess(channel: Channel, guarantee: Guarantee) -> float:
     """The largest log-ratio less the level of its pair, where each conditional varies apart."""
-    contests = relative_to(channel.contests(), guarantee.levels)
-    return float(pairs(contests, guarantee.uncertainty).log_ratio.max(initial=-np.inf))
+    comparisons = relative_to(channel.comparisons(), guarantee.levels)
+    return float(pairs(comparisons, guarantee.uncertainty).log_ratio.max(initial=-np.inf))
 
 
 def certificate(
@@ -84,11 +84,11 @@ def certificate(
     found: Document = {"multipliers": None, "joint": [], **constants}
     if not isinstance(F, BudgetSet):
         return found  # no multipliers are needed
-    contests = relative_to(channel.contests(), guarantee.levels)
-    if pairs(contests, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
+    comparisons = relative_to(channel.comparisons(), guarantee.levels)
+    if pairs(comparisons, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
         return found  # largest and smallest entries are enough
     found["multipliers"] = _multipliers(channel, integers, F, bits)
-    apart = pairs(contests, F)
+    apart = pairs(comparisons, F)
     if apart.log_ratio.max() > _NEAR:
         tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)
         first, second = apart.first[tight], apart.second[tight]
@@ -122,19 +122,19 @@ def _joint(
     second: Indices,
 ) -> list[list[Any]]:
     """μ_1, μ_2 and η of each pair that only the shared budget of F keeps within its level."""
-    contests = channel.contests()
-    s_1, s_2 = contests.s[first], contests.s[second]
+    comparisons = channel.comparisons()
+    s_1, s_2 = comparisons.s[first], comparisons.s[second]
     shares = (s_1 != ANYONE) & (s_2 != ANYONE) & (F.table.p_s[s_1] > 0) & (F.table.p_s[s_2] > 0)
     first, second, s_1, s_2 = first[shares], second[shares], s_1[shares], s_2[shares]
     p_s, E = F.table.p_s, factors[s_1, s_2]
-    factor = np.ones(first.size) if contests.factors is None else contests.factors[s_1, s_2]
-    T_1, T_2 = factor[:, None] * contests.vectors[first], contests.vectors[second]
+    factor = np.ones(first.size) if comparisons.factors is None else comparisons.factors[s_1, s_2]
+    T_1, T_2 = factor[:, None] * comparisons.vectors[first], comparisons.vectors[second]
     split = F.split(T_1, s_1, T_2, s_2, F.budget, ratio=E)
     # the price of budget: both sides agree on it, unless one of them has all and would take more
     eta = np.maximum(split.top.slope / p_s[s_1], -E * split.bottom.slope / p_s[s_2])
     entries = []
     for i, (e_1, e_2) in enumerate(zip(first, second, strict=True)):
-        index, a_1, q_1, a_2, q_2, unit = channel.sides(integers, contests, int(e_1), int(e_2))
+        index, a_1, q_1, a_2, q_2, unit = channel.sides(integers, comparisons, int(e_1), int(e_2))
         below_E = Fraction(float(E[i])) * (1 - Fraction(1, 2**50))
         mu_1 = a_1 * int(q_1.max()) + round(float(split.top.distance[i]) * unit)
         fall = round(float(E[i]) * float(split.bottom.distance[i]) * unit)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from rldp._types import Array
-from rldp.channel import Channel
 from rldp.designing import calibrate
 from rldp.designing.draft import Draft
 from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
-from rldp.designing.families.base import Family, Parameters, Pinned
+from rldp.designing.families.base import Family, Parameters, Pinned, Problem
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.families.noise_odds import Bounds
 from rldp.designing.solvers.one_thread import on_one_thread
@@ -23,9 +22,6 @@ from rldp.uncertainty import UncertaintySet
 FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
 BOUNDS = ("sharp", "exact", "paper")
 
-_WITH_SLACK = ("ir", "ue-cr")  # families whose sharp bounds leave something of ε over F
-_MOST_CELLS = 300  # where exact bounds are tried
-_MOST_OUTPUTS = 2**15  # of a channel whose outputs are mixed with others
 _CELLS_AT_ONCE = 2**14  # cells times ε values searched together: bounds the memory
 _LAYERED_CELLS_AT_ONCE = 2**11  # where UE-CR searches how to share a further level
 
@@ -60,9 +56,10 @@ def optimum(
         parts = [calibrate.calibrated(family, F, float(e), pinned, layers) for e in epsilons]
     else:
         most = _CELLS_AT_ONCE if layers == UNLAYERED else _LAYERED_CELLS_AT_ONCE
+        problem = Problem(F, epsilons, cast(Bounds, bounds), pinned, layers=layers)
         step = max(1, most // (F.table.n_s * F.table.n_u))
         parts = [
-            family.optimum(F, epsilons[i : i + step], cast(Bounds, bounds), pinned, layers=layers)
+            family.optimum(replace(problem, epsilons=epsilons[i : i + step]))
             for i in range(0, epsilons.size, step)
         ]
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
@@ -82,25 +79,6 @@ def closed_form(
     chosen = {key: plain(values[0]) for key, values in solution.items()}
     channel = FAMILIES[name].channel(F, epsilon, chosen)
     return Draft(name, channel, chosen, {"bounds": bounds})
-
-
-def closed_form_channels(
-    F: UncertaintySet, epsilon: float, layers: Layers = UNLAYERED
-) -> Iterator[Channel]:
-    """The channels of all families that keep ε over F and both further levels, one by one.
-
-    They are private up to the rounding of floats. Channels with very many outputs are left out.
-    """
-    for name in FAMILIES:
-        yield from _small(closed_form(name, F, epsilon, "sharp", {}, layers))
-    if F.table.counts.size <= _MOST_CELLS:
-        for name in _WITH_SLACK:
-            yield from _small(closed_form(name, F, epsilon, "exact", {}, layers))
-
-
-def _small(draft: Draft) -> Iterator[Channel]:
-    if draft.channel.n_outputs <= _MOST_OUTPUTS:
-        yield draft.channel
 
 
 def plain(value: Array) -> Parameter:

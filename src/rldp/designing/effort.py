@@ -1,4 +1,4 @@
-"""How much work a search may do: numbers of steps, never seconds, so that it always ends alike."""
+"""How much work a search may do: numbers of steps, never seconds, so that results are the same."""
 
 from __future__ import annotations
 

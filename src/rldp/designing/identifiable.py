@@ -74,7 +74,7 @@ def _blend(channel: Channel, partner: Channel, most: float) -> Mixed:
     low = _FINEST
     if excess(low) > 0:
         low = brentq(excess, low, 1 - _FINEST, xtol=_FINEST)
-    while excess(low) > 0:  # the root may lie a hair on the wrong side
+    while excess(low) > 0:  # the root may lie slightly on the wrong side
         low = min(1 - _FINEST, low + _FINEST)
     return Mixed(mixture(low), low)
 

@@ -1,4 +1,4 @@
-"""The guarantees that a design is asked for: against a stranger, knowing U, whatever is true."""
+"""The guarantees of a design: over F, against someone who knows U, and over all distributions."""
 
 from __future__ import annotations
 

@@ -329,7 +329,7 @@ def _fit(
 
             return maximum(inverse, counts, first)
         case "bayes":
-            from rldp.estimation.prior_fit import leaned
+            from rldp.estimation.prior_fit import prior_fit
 
             if table is None:
                 raise ParameterError(
@@ -339,4 +339,4 @@ def _fit(
                 )
             prior = options.prior_records
             records = float(table.n if prior is None else prior)
-            return leaned(inverse, counts, records + len(inverse.p0))
+            return prior_fit(inverse, counts, records + len(inverse.p0))

@@ -23,7 +23,7 @@ from rldp.estimation.report_counts import ReportCounts
 
 
 @dataclass(frozen=True, eq=False)
-class Leaned:
+class PriorFit:
     """Posterior means and covariance, linear in the reports."""
 
     inverse: Inverse
@@ -52,7 +52,7 @@ class Leaned:
         )
 
 
-def leaned(inverse: Inverse, counts: ReportCounts, records: float) -> Leaned:
+def prior_fit(inverse: Inverse, counts: ReportCounts, records: float) -> PriorFit:
     """The best linear estimate for a prior that weighs as much as so many records."""
     features, p0, n = inverse.features, inverse.p0, counts.effective_n
     prior = (np.diag(p0) - np.outer(p0, p0)) / (records + 1)
@@ -61,4 +61,4 @@ def leaned(inverse: Inverse, counts: ReportCounts, records: float) -> Leaned:
     one = features.sandwich(np.eye(features.n_features), features.M @ p0)
     gain = cross @ np.linalg.pinv(seen + (one - seen) / n, hermitian=True, rcond=1e-13)
     p = p0 + gain @ (counts.mean - features.M @ p0)
-    return Leaned(inverse, p, prior - gain @ cross.T, n)
+    return PriorFit(inverse, p, prior - gain @ cross.T, n)

@@ -6,6 +6,16 @@ then proved by a lemma that holds for whatever the search has found (docs/guaran
 Numbers are balls of python-flint's `arb` that enclose the true value; e^ε, the χ² tail and all
 powers and logarithms come from that library. An inequality counts only if all points of the two
 balls satisfy it.
+
+reading          values of a document, checked
+uncertainty      F, with a proof of its size
+channels         the claim as inequalities between means
+sets             what a set says of means
+planes           sets with one budget
+prices           the search for the multipliers of these
+total_variation  balls of total variation
+polytope         mixtures of distributions
+balls            real numbers enclosed by balls
 """
 
 from __future__ import annotations

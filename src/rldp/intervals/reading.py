@@ -1,4 +1,4 @@
-"""Values of a document: what has not the form that it should have is refused."""
+"""Values of a document: a value of the wrong form is refused."""
 
 from __future__ import annotations
 

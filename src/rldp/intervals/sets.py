@@ -2,7 +2,7 @@
 
 A vector is given by its gaps, how far its entries lie from the best of them: all are at least 0. A
 set bounds the mean of the gaps of one S value from below, and decides for two S values whether
-their mean gaps add up to some number at least, all over F.
+the sum of their mean gaps is at least some number for every P in F.
 """
 
 from __future__ import annotations

@@ -1,1 +1,5 @@
-"""Files that appear whole or not at all, and JSON files."""
+"""Files that appear whole or not at all, and JSON files.
+
+atomic_files  files and folders
+json_files    JSON
+"""

@@ -26,8 +26,8 @@ from rldp.errors import FileError
 
 try:
     import fcntl
-except ImportError:  # not a Unix
-    fcntl = None  # type: ignore[assignment]
+except ImportError:
+    fcntl = None  # type: ignore[assignment]  # not a Unix
 
 SHARED = 0o666  # permissions of a new file, less the umask
 PRIVATE = 0o600

@@ -1,1 +1,4 @@
-"""How far a report can tell two values of S apart, over F."""
+"""How far a report can tell two values of S apart, over F.
+
+worst_pairs  the pairs of entries that privacy compares, and their largest ratios
+"""

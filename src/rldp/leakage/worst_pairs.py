@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
-from rldp.channel import ANYONE, Contests
+from rldp.channel import ANYONE, Comparisons
 from rldp.uncertainty import GivenU, UncertaintySet, log_ratio
 
 _MOST_PAIRS = 2**22  # beyond, entries that others of their s always outdo are left out first
@@ -47,11 +47,11 @@ class Extremes(NamedTuple):
     high: Array
 
 
-def extremes(contests: Contests, F: UncertaintySet) -> Extremes:
+def extremes(comparisons: Comparisons, F: UncertaintySet) -> Extremes:
     """How small and how large the entries of each s can be where each conditional varies apart."""
-    group, s = contests.group, contests.s
+    group, s = comparisons.group, comparisons.s
     shape = int(group.max()) + 1, F.table.n_s
-    low, high = _mean_range(contests, F)
+    low, high = _mean_range(comparisons, F)
     named, anyone = np.flatnonzero(s != ANYONE), np.flatnonzero(s == ANYONE)
     lowest, highest = np.full(shape, np.inf), np.full(shape, -np.inf)
     np.minimum.at(lowest, (group[named], s[named]), low[named])
@@ -65,31 +65,33 @@ def extremes(contests: Contests, F: UncertaintySet) -> Extremes:
     return Extremes(np.maximum(lowest, 0.0), highest)
 
 
-def pairs(contests: Contests, F: UncertaintySet) -> Pairs:
+def pairs(comparisons: Comparisons, F: UncertaintySet) -> Pairs:
     """All pairs that privacy compares and that can be the worst over F."""
-    n_groups = int(contests.group.max()) + 1
-    firsts = seconds = np.argsort(contests.group, kind="stable").reshape(n_groups, -1)
+    n_groups = int(comparisons.group.max()) + 1
+    firsts = seconds = np.argsort(comparisons.group, kind="stable").reshape(n_groups, -1)
     is_large = firsts.size * firsts.shape[1] > _MOST_PAIRS
     if is_large and n_groups == 1 and (F.shares_are_exact or isinstance(F, GivenU)):
-        firsts, seconds = (kept[None] for kept in _not_outdone(contests, F))
+        firsts, seconds = (kept[None] for kept in _not_outdone(comparisons, F))
     first, second = (x.ravel() for x in np.broadcast_arrays(firsts[:, :, None], seconds[:, None]))
-    low, high = _mean_range(contests, F)
-    # what never occurs under the first s accuses nobody
+    low, high = _mean_range(comparisons, F)
+    # an output of probability zero under the first s cannot violate ε
     counts = (
-        (contests.s[first] != contests.s[second]) & (high[first] > 0) & np.isfinite(low[second])
+        (comparisons.s[first] != comparisons.s[second])
+        & (high[first] > 0)
+        & np.isfinite(low[second])
     )
     first, second = first[counts], second[counts]
-    factors = _factors(contests, first, second)
+    factors = _factors(comparisons, first, second)
     is_promised = factors > -np.inf
     first, second, factors = first[is_promised], second[is_promised], factors[is_promised]
     if isinstance(F, GivenU):
-        ratio = _log_ratios_given_u(contests, F, first, second)
+        ratio = _log_ratios_given_u(comparisons, F, first, second)
     else:
         ratio = log_ratio(high[first], low[second])
     return Pairs(first, second, ratio + factors)
 
 
-def relative_to(contests: Contests, levels: Array) -> Contests:
+def relative_to(comparisons: Comparisons, levels: Array) -> Comparisons:
     """The same comparisons, where every log-ratio is less by the level of its pair.
 
     Levels have shape (n_s, n_s), and a pair with level ∞ is not compared. So a channel keeps the
@@ -102,12 +104,12 @@ def relative_to(contests: Contests, levels: Array) -> Contests:
     of_all[:-1, :-1] = levels
     of_all[:-1, ANYONE], of_all[ANYONE, :-1] = levels.min(axis=1), levels.min(axis=0)
     factors = np.exp(-of_all)
-    if contests.factors is not None:
-        factors[:-1, :-1] *= np.where(np.isinf(levels), 1.0, contests.factors)
-    return contests._replace(factors=factors)
+    if comparisons.factors is not None:
+        factors[:-1, :-1] *= np.where(np.isinf(levels), 1.0, comparisons.factors)
+    return comparisons._replace(factors=factors)
 
 
-def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair:
+def worst_pair(comparisons: Comparisons, F: UncertaintySet, apart: Pairs) -> WorstPair:
     """The worst pair over F itself, taken by their upper bounds until none can be worse."""
     worst, is_bounded = WorstPair(0, 0, -np.inf), False
     order = np.argsort(-apart.log_ratio, kind="stable")
@@ -115,7 +117,7 @@ def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair
     while order.size:
         chosen, order = order[:_AT_ONCE], order[_AT_ONCE:]
         first, second = apart.first[chosen], apart.second[chosen]
-        ratio = _together(contests, F, first, second, apart.log_ratio[chosen])
+        ratio = _together(comparisons, F, first, second, apart.log_ratio[chosen])
         best = int(ratio.argmax())
         if ratio[best] > worst.log_ratio:
             worst = WorstPair(int(first[best]), int(second[best]), float(ratio[best]))
@@ -124,22 +126,22 @@ def worst_pair(contests: Contests, F: UncertaintySet, apart: Pairs) -> WorstPair
         if order.size > _AT_ONCE and not is_bounded:
             is_bounded = True
             bound = np.minimum(
-                bound, _ladder_bound(contests, F, apart.first[order], apart.second[order])
+                bound, _ladder_bound(comparisons, F, apart.first[order], apart.second[order])
             )
             descending = np.argsort(-bound, kind="stable")
             order, bound = order[descending], bound[descending]
     return worst
 
 
-def worst_by_pair(contests: Contests, F: UncertaintySet) -> Array:
+def worst_by_pair(comparisons: Comparisons, F: UncertaintySet) -> Array:
     """The largest log-ratio over F of every ordered pair (s, s'), shape (n_s, n_s), -∞ for s = s'.
 
     The entries that may be the worst of their pair are searched one after the other, for all pairs
     at once, until the bound of no other entry is above what was found.
     """
-    n_s, apart = F.table.n_s, pairs(contests, F)
-    bound = np.minimum(apart.log_ratio, _ladder_bound(contests, F, apart.first, apart.second))
-    s_1, s_2 = contests.s[apart.first], contests.s[apart.second]
+    n_s, apart = F.table.n_s, pairs(comparisons, F)
+    bound = np.minimum(apart.log_ratio, _ladder_bound(comparisons, F, apart.first, apart.second))
+    s_1, s_2 = comparisons.s[apart.first], comparisons.s[apart.second]
     pair = s_1 % (n_s + 1) * (n_s + 1) + s_2 % (n_s + 1)  # ANYONE is one more value
     found = np.full((n_s + 1) ** 2, -np.inf)
     order = np.lexsort((-bound, pair))
@@ -148,7 +150,7 @@ def worst_by_pair(contests: Contests, F: UncertaintySet) -> Array:
         chosen, order = order[is_first], order[~is_first]
         for some in np.array_split(chosen, -(-chosen.size // _AT_ONCE)):
             first, second = apart.first[some], apart.second[some]
-            ratio = _together(contests, F, first, second, apart.log_ratio[some])
+            ratio = _together(comparisons, F, first, second, apart.log_ratio[some])
             found[pair[some]] = np.maximum(found[pair[some]], ratio)
         order = order[bound[order] > found[pair[order]]]
     levels = found.reshape(n_s + 1, n_s + 1)
@@ -158,18 +160,18 @@ def worst_by_pair(contests: Contests, F: UncertaintySet) -> Array:
     return np.asarray(worst)
 
 
-def level_above(contests: Contests, F: UncertaintySet, levels: Array) -> Excess | None:
+def level_above(comparisons: Comparisons, F: UncertaintySet, levels: Array) -> Excess | None:
     """The pair that exceeds its level over F by most, as far as the most suspect pairs tell.
 
     Pairs whose conditionals cannot exceed their level apart need no search; of the others those
     with the largest bounds are searched, so many that it takes well under a second.
 
     Args:
-        contests: the comparisons of a channel.
+        comparisons: the comparisons of a channel.
         F: the set.
         levels: for each ordered pair of S values, shape (n_s, n_s); ∞ promises nothing.
     """
-    relative = relative_to(contests, levels)
+    relative = relative_to(comparisons, levels)
     apart = pairs(relative, F)
     order = np.argsort(-apart.log_ratio, kind="stable")[:_MOST_SUSPECTS]
     order = order[apart.log_ratio[order] > 0]
@@ -178,50 +180,52 @@ def level_above(contests: Contests, F: UncertaintySet, levels: Array) -> Excess 
     if not worst.log_ratio > 0:
         return None
     one, two = np.array([worst.first]), np.array([worst.second])
-    promised = float((_factors(contests, one, two) - _factors(relative, one, two))[0])
+    promised = float((_factors(comparisons, one, two) - _factors(relative, one, two))[0])
     return Excess(promised, promised + worst.log_ratio)
 
 
 def _together(
-    contests: Contests, F: UncertaintySet, first: Indices, second: Indices, apart: Array
+    comparisons: Comparisons, F: UncertaintySet, first: Indices, second: Indices, apart: Array
 ) -> Array:
     """The largest log-ratios over F itself of pairs whose conditionals reach `apart` by themselves.
 
     Where it is infinite apart, it is so over F too.
     """
-    T, s, is_open = contests.vectors, contests.s, np.isfinite(apart)
+    T, s, is_open = comparisons.vectors, comparisons.s, np.isfinite(apart)
     one, two = first[is_open], second[is_open]
     T_1, T_2 = (np.where(np.isinf(T[e]), 0.0, T[e]) for e in (one, two))
     ratio = apart.copy()
-    ratio[is_open] = F.worst_log_ratios(T_1, s[one], T_2, s[two]) + _factors(contests, one, two)
+    ratio[is_open] = F.worst_log_ratios(T_1, s[one], T_2, s[two]) + _factors(comparisons, one, two)
     return ratio
 
 
-def _factors(contests: Contests, first: Indices, second: Indices) -> Array:
-    if contests.factors is None:
+def _factors(comparisons: Comparisons, first: Indices, second: Indices) -> Array:
+    if comparisons.factors is None:
         return np.zeros(first.size)
     with np.errstate(divide="ignore"):
-        return np.log(contests.factors[contests.s[first], contests.s[second]])
+        return np.log(comparisons.factors[comparisons.s[first], comparisons.s[second]])
 
 
 def _log_ratios_given_u(
-    contests: Contests, F: UncertaintySet, first: Indices, second: Indices
+    comparisons: Comparisons, F: UncertaintySet, first: Indices, second: Indices
 ) -> Array:
     """The largest log-ratios at one u, some rows at a time; nothing varies apart."""
-    T, s, ratio = contests.vectors, contests.s, np.empty(first.size)
+    T, s, ratio = comparisons.vectors, comparisons.s, np.empty(first.size)
     for start in range(0, first.size, _ROWS):
         one, two = first[start : start + _ROWS], second[start : start + _ROWS]
         ratio[start : start + _ROWS] = F.worst_log_ratios(T[one], s[one], T[two], s[two])
     return ratio
 
 
-def _mean_range(contests: Contests, F: UncertaintySet, share: float = 1.0) -> tuple[Array, Array]:
+def _mean_range(
+    comparisons: Comparisons, F: UncertaintySet, share: float = 1.0
+) -> tuple[Array, Array]:
     """Means over F of the entries; the largest is ∞ if F allows a cell with an infinite value.
 
     Such a value belongs to a symbol that nobody else shows there, so it is no word of anyone else
     that makes its own s unlikely: the smallest mean is ∞ as well.
     """
-    T, s = contests.vectors, contests.s
+    T, s = comparisons.vectors, comparisons.s
     is_endless = np.isinf(T)
     if not is_endless.any():
         return F.mean_range_at(T, s, share)
@@ -230,36 +234,38 @@ def _mean_range(contests: Contests, F: UncertaintySet, share: float = 1.0) -> tu
     return np.where(is_endless.any(axis=1), np.inf, low), np.where(reached, np.inf, high)
 
 
-def _ladder(contests: Contests, F: UncertaintySet) -> tuple[Array, Array]:
+def _ladder(comparisons: Comparisons, F: UncertaintySet) -> tuple[Array, Array]:
     """log of smallest and largest means at growing shares of the budget, shape (rungs, entries)."""
     shares = np.sin(np.linspace(0, np.pi / 2, _RUNGS + 1)) ** 2
-    ranges = [_mean_range(contests, F, float(share)) for share in shares]
+    ranges = [_mean_range(comparisons, F, float(share)) for share in shares]
     with np.errstate(divide="ignore"):
         low, high = (np.log(np.maximum(x, 0.0)) for x in map(np.array, zip(*ranges, strict=True)))
     return low, high
 
 
-def _ladder_bound(contests: Contests, F: UncertaintySet, first: Indices, second: Indices) -> Array:
+def _ladder_bound(
+    comparisons: Comparisons, F: UncertaintySet, first: Indices, second: Indices
+) -> Array:
     """An upper bound over F: between two rungs neither mean is beyond its farther rung."""
-    low, high = _ladder(contests, F)
+    low, high = _ladder(comparisons, F)
     bound = np.full(first.size, -np.inf)
     for i in range(_RUNGS):
         np.maximum(bound, high[i + 1, first] - low[_RUNGS - i, second], out=bound)
-    return bound + _factors(contests, first, second)
+    return bound + _factors(comparisons, first, second)
 
 
-def _not_outdone(contests: Contests, F: UncertaintySet) -> tuple[Indices, Indices]:
+def _not_outdone(comparisons: Comparisons, F: UncertaintySet) -> tuple[Indices, Indices]:
     """Entries whose mean can be the largest, and the smallest, of their s at some share.
 
     For someone who knows U they are those with the largest, or the smallest, value at some u.
     """
     if isinstance(F, GivenU):
-        low = high = np.repeat(contests.vectors.T, 2, axis=0)
+        low = high = np.repeat(comparisons.vectors.T, 2, axis=0)
     else:
-        low, high = _ladder(contests, F)
-    is_top, is_bottom = np.zeros(contests.s.size, bool), np.zeros(contests.s.size, bool)
-    for s in np.unique(contests.s):
-        mine = np.flatnonzero(contests.s == s)
+        low, high = _ladder(comparisons, F)
+    is_top, is_bottom = np.zeros(comparisons.s.size, bool), np.zeros(comparisons.s.size, bool)
+    for s in np.unique(comparisons.s):
+        mine = np.flatnonzero(comparisons.s == s)
         best, least = high[:-1, mine].max(axis=1), low[:-1, mine].min(axis=1)
         is_top[mine] = (high[1:, mine] >= best[:, None]).any(axis=0)
         is_bottom[mine] = (low[1:, mine] <= least[:, None]).any(axis=0)

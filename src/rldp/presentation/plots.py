@@ -42,7 +42,7 @@ def check_picture(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise FileError(f"Cannot write {path}: there is no folder {path.parent}.")
     try:
-        import matplotlib.figure  # noqa: F401
+        import matplotlib.figure  # noqa: F401  # whether it is installed
     except ImportError:
         raise MissingExtraError("Pictures need matplotlib: pip install 'rldp[plot]'.") from None
 

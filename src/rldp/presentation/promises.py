@@ -1,7 +1,7 @@
 """What is promised to whom, what else holds, and what is not promised: every sentence is derived.
 
-Levels come from the guarantees of a protocol and from an audit of its table. No sentence stands
-here because protocols are usually so.
+Levels come from the guarantees of a protocol and from an audit of its table. No sentence is
+shown only because it holds for most protocols.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Risk in words that can be signed: natural frequencies, several reports, how often F is right."""
+"""Risk in words: natural frequencies, several reports, and how often F contains the truth."""
 
 from __future__ import annotations
 

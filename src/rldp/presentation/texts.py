@@ -1,4 +1,4 @@
-"""Words for what is designed, proved and risked: one voice for the terminal and the browser.
+"""Designs, proofs and risks in words, the same on the terminal and in the browser.
 
 Nothing heavy is imported before a sentence is asked for.
 """

@@ -74,6 +74,10 @@ of sum 1 with the same x, that is with Σ λ_i ((1-x) α_i - x β_i) = 0, the li
 and negative, at one that has two positive entries at most; g is negative there too. For two corners
 g is a quadratic form, and not negative for λ ≥ 0 just under these conditions.
 
+Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas,
+`channels` states the claim for each kind of channel, `levels` has the levels of pairs, and
+`numbers` computes.
+
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be
 taken.

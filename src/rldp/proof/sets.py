@@ -163,7 +163,7 @@ class BudgetSet(Set, ABC):
         return -bound
 
     @abstractmethod
-    def V(self, s: int, gaps: list[int]) -> int:  # noqa: N802  # as in the lemmas
+    def V(self, s: int, gaps: list[int]) -> int:
         """V at the largest κ_s of (1) from below, for gaps μ - c_u in units of 1/ONE."""
 
     @abstractmethod
@@ -183,7 +183,7 @@ class PowerSet(BudgetSet):
     bottom: int
     sigma: int  # (1 + radius)^(1/q) from above
 
-    def V(self, s: int, gaps: list[int]) -> int:  # noqa: N802
+    def V(self, s: int, gaps: list[int]) -> int:
         """(A/k)^(q/(q-1)) at k = 1 + b/p_s."""
         k = self.totals[s] * ONE + (self.sigma - ONE) * self.n  # times total
         return self._risen(self._total_A(s, gaps) * ONE // k)
@@ -202,7 +202,7 @@ class PowerSet(BudgetSet):
         """b = σ - 1."""
         return ceil(eta * (self.sigma - ONE), ONE)
 
-    def _total_A(self, s: int, gaps: list[int]) -> int:  # noqa: N802
+    def _total_A(self, s: int, gaps: list[int]) -> int:
         m, d = self.top, self.bottom
         pairs = zip(self.counts[s], gaps, strict=True)
         return sum(count * power_below(gap, m - d, m) for count, gap in pairs if count)
@@ -217,7 +217,7 @@ class KLSet(BudgetSet):
 
     x: Fraction
 
-    def V(self, s: int, gaps: list[int]) -> int:  # noqa: N802
+    def V(self, s: int, gaps: list[int]) -> int:
         """G e^-κ at κ = b/p_s."""
         log_G = self._log_G(s, gaps)
         kappa = math.ceil(self.x * ONE / (2 * self.totals[s]))
@@ -236,7 +236,7 @@ class KLSet(BudgetSet):
         """b = x/2n."""
         return math.ceil(eta * self.x / (2 * self.n))
 
-    def _log_G(self, s: int, gaps: list[int]) -> int | None:  # noqa: N802
+    def _log_G(self, s: int, gaps: list[int]) -> int | None:
         """log G from below; None for -∞."""
         seen = [(count, gap) for count, gap in zip(self.counts[s], gaps, strict=True) if count]
         if not all(gap for _, gap in seen):

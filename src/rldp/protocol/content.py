@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rldp.errors import FileError
-from rldp.io.json_files import read_document
+from rldp.io.json_files import document_text, read_document
 from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
 
 VERSIONS = 1, 2
@@ -28,6 +28,11 @@ def document_hash(document: dict[str, Any]) -> str:
     """SHA-256 of the document in one canonical spelling."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_text(document: dict[str, Any]) -> str:
+    """The text of a file: the document with its hash."""
+    return document_text(document | {"hash": document_hash(document)})
 
 
 def read_content(path: str | os.PathLike[str]) -> Content:

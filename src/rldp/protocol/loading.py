@@ -10,12 +10,8 @@ from rldp.leakage.worst_pairs import level_above
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol.content import WHOLE, check_signature, read_content
 from rldp.protocol.documents import Document
-from rldp.protocol.release_protocol import (
-    FilePath,
-    PublicProtocol,
-    ReleaseProtocol,
-    protocol_from,
-)
+from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
+from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
 
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
 
@@ -52,8 +48,9 @@ def _loaded(
 
 def checked_protocol(document: Document, name: str) -> ReleaseProtocol | PublicProtocol:
     """The protocol of a document that holds what it must, and nothing else."""
+    read = release_protocol_from if document["format"] == WHOLE else public_protocol_from
     try:
-        protocol = protocol_from(document)
+        protocol: ReleaseProtocol | PublicProtocol = read(document)
     except (DataError, ParameterError) as error:
         raise FileError(f"{name} is damaged: {error}") from None
     again = protocol.document()
@@ -73,10 +70,10 @@ def _proof(document: Document, name: str) -> Proof:
 
 def _look_again(p: ReleaseProtocol, name: str) -> None:
     """Refuse a protocol that was proved, but whose audit in floats contradicts the proof."""
-    contests = p.channel.contests()
+    comparisons = p.channel.comparisons()
     for guarantee in p.guarantees:
         levels = guarantee.levels * (1 + _RTOL) + _ATOL
-        excess = level_above(contests, guarantee.uncertainty, levels)
+        excess = level_above(comparisons, guarantee.uncertainty, levels)
         if excess is not None:
             raise CertificateError(
                 f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "

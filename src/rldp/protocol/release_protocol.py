@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,22 +15,20 @@ from numpy.typing import ArrayLike
 from rldp._types import Array
 from rldp.channel import Channel, IntegerParts
 from rldp.decimals import shortest
-from rldp.errors import DataError, ParameterError
+from rldp.errors import ParameterError
 from rldp.estimation.mixin import Estimating
 from rldp.io.atomic_files import PRIVATE, write_text
-from rldp.io.json_files import document_text
 from rldp.proof import ProofError, check
 from rldp.protocol import documents
-from rldp.protocol.content import PUBLIC, WHOLE, document_hash
+from rldp.protocol.content import WHOLE, file_text
 from rldp.protocol.guarantees import (
     CertifiedGuarantee,
     Claim,
-    claim_document,
-    claims_from,
     plain_proof_document,
     promises_from,
     proof_document,
 )
+from rldp.protocol.public_protocol import FilePath, PublicProtocol, table_entries, table_from
 from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
@@ -41,75 +38,8 @@ from rldp.utility.goal import CELLS, Goal, GoalError
 if TYPE_CHECKING:
     from rldp.utility.robust import RobustUtility
 
-FilePath = str | os.PathLike[str]
 Parameter = float | tuple[float, ...]
 CLOSED, WORK, TIME, INTERRUPTED = "closed", "work", "time", "interrupted"  # how a search ended
-
-
-@dataclass(frozen=True, eq=False)
-class PublicProtocol(Releasing, Estimating):
-    """What a client needs and nothing else: the alphabets and the integer table, no sample.
-
-    The table holds integers in units of 2^-bits; `channel` is the same table in floats. A table of
-    the CR family is made from the frequencies of the design sample and reveals them in part.
-
-    Formal guarantee: none over F. `epsilon` is a claim that the whole protocol proves: neither the
-    counts that define F nor the certificate are here, so nothing of it can be checked from this
-    object. `rldp.verify(whole, vouches=public)` checks that a whole file proves a public one; a
-    signature says who stands behind it. `rldp.auditing.audit.promise(p.channel)` is what the table
-    itself promises, whatever distribution is true.
-    """
-
-    name: str
-    epsilon: float
-    schema: Schema
-    channel: Channel
-    integers: IntegerParts
-    bits: int
-    claims: tuple[Claim, ...] = ()  # in files of version 2: what is promised to whom
-
-    def __post_init__(self) -> None:
-        """ε has one spelling, so that 1 and 1.0 have one fingerprint."""
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-
-    @property
-    def is_proved(self) -> bool:
-        """False: what would prove ε is not in a public protocol."""
-        return False
-
-    @property
-    def frequencies(self) -> None:
-        """None: a public protocol holds no sample."""
-
-    @property
-    def matrix(self) -> Array:
-        """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
-        return self.channel.matrix
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of the document: the hash that stands in a public protocol file."""
-        return document_hash(self.document())
-
-    def document(self) -> documents.Document:
-        """The protocol as plain JSON values."""
-        claims = {"claims": [claim_document(claim) for claim in self.claims]}
-        return _shared_entries(self, PUBLIC, 2 if self.claims else 1) | (
-            claims if self.claims else {}
-        )
-
-    def save(self, path: FilePath) -> None:
-        """Write the protocol as JSON, all or nothing."""
-        write_text(path, saved_text(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles go through the document, so that no sampler travels along."""
-        return protocol_from, (self.document(),)
-
-    def __repr__(self) -> str:
-        """Name, and that ε is a claim."""
-        claim = f"claims epsilon {shortest(self.epsilon)}, without a proof"
-        return f"<PublicProtocol {self.name}: {claim}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +202,7 @@ class ReleaseProtocol(Releasing, Estimating):
             proof = plain_proof_document(self.uncertainty, self.certificate)
         else:
             proof = proof_document(self._proved)
-        return _shared_entries(self, WHOLE, 1 if self._is_plain else 2) | {
+        return table_entries(self.public(), WHOLE, 1 if self._is_plain else 2) | {
             "options": dict(self.options),
             "parameters": documents.parameters_document(self.parameters),
             **proof,
@@ -285,11 +215,11 @@ class ReleaseProtocol(Releasing, Estimating):
 
         The file holds the counts of the table: a new one can be read by its owner alone.
         """
-        write_text(path, saved_text(self), PRIVATE)
+        write_text(path, file_text(self.document()), PRIVATE)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles go through the document, so that they are read-only too."""
-        return protocol_from, (self.document(),)
+        return release_protocol_from, (self.document(),)
 
     def __repr__(self) -> str:
         """Name, ε and what is kept."""
@@ -299,52 +229,18 @@ class ReleaseProtocol(Releasing, Estimating):
         )
 
 
-def _shared_entries(
-    p: ReleaseProtocol | PublicProtocol, kind: str, version: int
-) -> documents.Document:
-    """What whole and public files have in common."""
-    return {
-        "format": kind,
-        "version": version,
-        "name": p.name,
-        "epsilon": p.epsilon,
-        "schema": documents.schema_document(p.schema),
-        "channel": documents.channel_document(p.channel, p.integers, p.bits),
-    }
-
-
-def saved_text(protocol: ReleaseProtocol | PublicProtocol) -> str:
-    """What `save` writes, for those who keep it elsewhere than on disk."""
-    document = protocol.document()
-    return document_text(document | {"hash": document_hash(document)})
-
-
-def protocol_from(document: documents.Document) -> ReleaseProtocol | PublicProtocol:
-    """The protocol of a document, each entry of which is checked by itself."""
-    schema = documents.schema_from(documents.typed(document, "schema", dict))
-    if schema.n_s < 2:
-        raise DataError("Expected two values of S or more; there is nothing to protect.")
-    channel, integers, bits = documents.channel_from(documents.typed(document, "channel", dict))
-    if channel.shape != (schema.n_s, schema.n_u):
-        raise DataError(f"The schema has other cells than the channel, which has {channel.shape}.")
-    epsilon = documents.number(documents.typed(document, "epsilon", object), "epsilon")
-    if not 0 < epsilon < math.inf:
-        raise DataError(f"Expected epsilon > 0, got {epsilon}.")
-    name = documents.typed(document, "name", str)
-    if document["format"] == PUBLIC:
-        claims = claims_from(document, schema)
-        if claims and claims[0].epsilon != epsilon:
-            raise DataError("Expected epsilon as the largest level of the first claim.")
-        return PublicProtocol(name, epsilon, schema, channel, integers, bits, claims)
+def release_protocol_from(document: documents.Document) -> ReleaseProtocol:
+    """The protocol of a whole document, each entry of which is checked by itself."""
+    p = table_from(document)
     gap = documents.typed(document, "optimality_gap", object)
-    first, *others = promises_from(document, schema)
+    first, *others = promises_from(document, p.schema)
     return ReleaseProtocol(
-        name=name,
-        epsilon=epsilon,
+        name=p.name,
+        epsilon=p.epsilon,
         uncertainty=first.uncertainty,
-        channel=channel,
-        integers=integers,
-        bits=bits,
+        channel=p.channel,
+        integers=p.integers,
+        bits=p.bits,
         certificate=first.certificate,
         parameters=documents.parameters_from(documents.typed(document, "parameters", dict)),
         options=documents.options_from(documents.typed(document, "options", dict)),

@@ -1,7 +1,7 @@
 """AES-256-CMAC (NIST SP 800-38B) of many messages at once.
 
-The blocks of a message are windows of 16 bytes in one long text. What is not of the message
-is masked away, and in its last block the padding and the subkey are added, both from tables with an
+The blocks of a message are windows of 16 bytes in one long text. Bytes that are not of the message
+are masked, and in its last block the padding and the subkey are added, both from tables with an
 entry for each number of bytes. So messages of all lengths are encrypted together, block by block.
 """
 

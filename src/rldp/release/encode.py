@@ -26,7 +26,7 @@ Label = Callable[[Any, Column], str | None]
 _UNKNOWN, _MISSING = -1, -2
 
 
-def plain_label(value: Any, column: Column) -> str | None:  # noqa: ARG001
+def plain_label(value: Any, column: Column) -> str | None:  # noqa: ARG001  # every `Label` takes it
     """The label of a value of a frame, None where it is missing."""
     return frame_label(value)
 

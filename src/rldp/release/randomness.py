@@ -59,7 +59,7 @@ class _CounterStream:
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(_AES_BLOCK))).encryptor()
         self._buffer = np.empty(0, dtype=np.uint8)
 
-    def words(self, first: int, n: int, each: int) -> Words:  # noqa: ARG002
+    def words(self, first: int, n: int, each: int) -> Words:  # noqa: ARG002  # fresh ones for any record
         """The next words; the array is overwritten by the next call."""
         size = 8 * n * each
         if self._buffer.size < size:

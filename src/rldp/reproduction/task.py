@@ -18,6 +18,8 @@ from rldp._types import Array
 from rldp.designing import calibrate, programmes
 from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.compare import compare
+from rldp.designing.families.base import Problem
+from rldp.designing.families.noise_odds import Bounds
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.reproduction.tables import Draw, Source
@@ -181,7 +183,8 @@ def _closed_form(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
         each = [calibrate.calibrated(family, F, epsilon, {}) for epsilon in task.epsilons]
         parameters = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
     else:
-        parameters = family.optimum(F, epsilons, "paper" if task.bounds == PAPER else "sharp", {})
+        bounds: Bounds = "paper" if task.bounds == PAPER else "sharp"
+        parameters = family.optimum(Problem(F, epsilons, bounds))
     found = {name: parameters[name] for name in _PARAMETERS if name in parameters}
     found["utility"] = family.utility(F, epsilons, parameters)
     found["seconds"] = np.full(epsilons.shape, (time.perf_counter() - started) / epsilons.size)

@@ -1,6 +1,6 @@
-"""No stranger gets in: a page of another site, a name that was rebound, a write without the token.
+"""Refuses requests that the studio's own page did not make.
 
-The server listens on the loopback interface alone, so what is left to fear is other pages in the
+The server listens on the loopback interface alone, so the remaining danger is other pages in the
 same browser. Their requests carry another Host, Origin or Sec-Fetch-Site, they cannot read the
 token, and they cannot send these content types without asking first.
 """

@@ -139,8 +139,8 @@ def _csv(path: Path, content: bytes, limits: Limits) -> Any:
         names = source.names
         twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice or not all(names):
-            culprit = f"{twice[0]!r} more than once" if twice else "one without a name"
-            raise FileError(f"{path}: expected columns with different names, got {culprit}.")
+            found = f"{twice[0]!r} more than once" if twice else "one without a name"
+            raise FileError(f"{path}: expected columns with different names, got {found}.")
         batches = [_texts(batch) for batch in source.batches(names)]
     schema = pa.schema([(name, pa.string()) for name in names])
     return pa.Table.from_batches(batches, schema)

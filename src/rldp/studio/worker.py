@@ -36,7 +36,7 @@ class Pipe:
 def main() -> None:
     """Run one task to its end, whatever that is."""
     pipe, source = Pipe(), sys.stdin.buffer
-    import rldp.studio.tasks  # noqa: F401  loaded while nobody waits
+    import rldp.studio.tasks  # noqa: F401  # loaded while nobody waits
 
     try:
         task, arguments = pickle.load(source)

@@ -1,4 +1,4 @@
-"""Processes for searches: one each, ended at once when asked to; the next one waits warm.
+"""Processes for searches: one each, ended at once on request; the next one is started in advance.
 
 What a search allocates is gone with its process, and no search can refuse to end.
 """

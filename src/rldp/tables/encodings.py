@@ -78,7 +78,7 @@ def checked_encoding(name: object) -> str | None:
         return None
     try:
         "".encode(name)  # type: ignore[arg-type]  # refuses codecs that are not for text
-        found = codecs.lookup(name)  # type: ignore[arg-type]
+        found = codecs.lookup(name)  # type: ignore[arg-type]  # it was taken as a name
     except (LookupError, TypeError, ValueError):
         found = None
     if found is None or found.incrementaldecoder is None:
@@ -204,7 +204,7 @@ class Utf8Stream(RawIOBase):
                 raise self._refused(both, found.start())
             self._seam = both[-_SEAM:]
         try:
-            text = self._decoder.decode(block, self._is_done)  # type: ignore[union-attr]
+            text = self._decoder.decode(block, self._is_done)  # type: ignore[union-attr]  # UTF-8 needs none, and does not come here
         except UnicodeDecodeError as error:
             raise self._refused(bytes(error.object), error.start) from None
         if not self._lines and not self._ready:

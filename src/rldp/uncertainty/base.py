@@ -3,8 +3,8 @@
 A set answers what designs and proofs ask of it: how small and how large P_{u|s}, or a mean under
 P_{U|s}, can be, how far P_{U|s} can lie from its estimate, how far two means can lie apart, and
 whether a distribution belongs to it. An S value without records is never dropped: nothing is known
-of its conditional, which may then be anything. An S value of -1 stands for nobody in particular,
-with a vector whose mean is the same for everyone.
+of its conditional, which may then be anything. The code -1 stands for any S value: its vector has
+equal entries, so that its mean does not depend on s.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class UncertaintySet(ABC):
         return f"private for {self.title}, around the frequencies of {records}"
 
     # curved unless said otherwise
-    def vertices(self, s: int) -> Array | None:  # noqa: ARG002
+    def vertices(self, s: int) -> Array | None:
         """Points whose mixtures are the conditionals of s that occur in F, shape (points, n_u).
 
         For sets in which the conditionals of different S values vary independently; None for
@@ -125,7 +125,7 @@ class UncertaintySet(ABC):
     shares_are_exact = True  # conditionals that have shares of sum 1 occur together in F
 
     # most sets have no budget to share
-    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:  # noqa: ARG002
+    def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:
         """The same where s has only this share of what F allows all S values together."""
         return self.mean_range(T, s)
 
@@ -167,7 +167,7 @@ class UncertaintySet(ABC):
 
     @abstractmethod
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
-        """A P in F, shape (n_s, n_u), that attains (or all but attains) the largest log-ratio."""
+        """A P in F, shape (n_s, n_u), that attains, at least almost, the largest log-ratio."""
 
     @abstractmethod
     def smallest_expectation(self, c: Array) -> tuple[Array, Array]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes
-from rldp.uncertainty.base import UncertaintySet, fixed_if_single, log_ratio
+from rldp.uncertainty.base import log_ratio
 from rldp.uncertainty.registry import register
+from rldp.uncertainty.trivial import WithPointMasses
 
 
 @register
-class GivenU(UncertaintySet):
+class GivenU(WithPointMasses):
     """Every distribution in which U is known: P(U = u) = 1 for some u, and S is anything.
 
     Someone who knows that a person has U = u sees the channel Q(y|·,u) of S alone. Privacy over
@@ -43,33 +42,12 @@ class GivenU(UncertaintySet):
             f"usefulness measured on {records}"
         )
 
-    @cached_property
-    def conditional_bounds(self) -> tuple[Array, Array]:
-        """Any u may be the known one: 0 and 1."""
-        shape = (self.table.n_s, self.table.n_u)
-        return fixed_if_single(np.zeros(shape), np.ones(shape))
-
-    @cached_property
-    def l1_radii(self) -> Array:
-        """All mass may sit on the rarest cell."""
-        return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
-
-    # the same for every s
-    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
-        """The smallest and largest entry: what each s reaches by itself, at its own u."""
-        return T.min(axis=1), T.max(axis=1)
-
-    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:  # noqa: ARG002
+    def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The largest ratio of two entries of one u."""
         return np.asarray(log_ratio(T_1, T_2).max(axis=1))
 
     def worst_conditionals(
-        self,
-        T_1: Array,
-        s_1: Codes,  # noqa: ARG002
-        T_2: Array,
-        s_2: Codes,  # noqa: ARG002
-        ratio: Array | float,
+        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, ratio: Array | float
     ) -> tuple[Array, Array]:
         """All mass of both on the u with the largest difference."""
         ratio = np.broadcast_to(np.asarray(ratio, dtype=float), T_1.shape[:1])
@@ -81,13 +59,6 @@ class GivenU(UncertaintySet):
         P = np.zeros((self.table.n_s, self.table.n_u))
         P[[s_1, s_2], log_ratio(T_1, T_2).argmax()] = 0.5
         return P
-
-    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
-        """All mass on the smallest entry."""
-        flat = c.reshape(*c.shape[:-2], -1)
-        P = np.zeros(flat.shape)
-        np.put_along_axis(P, flat.argmin(axis=-1)[..., None], 1.0, -1)
-        return flat.min(axis=-1), P.reshape(c.shape)
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether all mass lies on one u, up to rounding."""

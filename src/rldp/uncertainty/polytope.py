@@ -144,7 +144,7 @@ class PolytopeSet(UncertaintySet):
         return self._corners.pair(worst, T_1, s_1, T_2, s_2)
 
     def worst_distribution(self, T_1: Array, s_1: int, T_2: Array, s_2: int) -> Array:
-        """The mixture of two corners with the largest ratio, or all but it."""
+        """The mixture of two corners with the largest ratio, or almost the largest."""
         one, two = (T_1[None], np.array([s_1])), (T_2[None], np.array([s_2]))
         worst = self._corners.worst_ratio(*one, *two)
         tau = min(max(float(worst.odds[0]), _TINY), 1 / _TINY)

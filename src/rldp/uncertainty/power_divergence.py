@@ -152,11 +152,11 @@ class KLSet(_PowerSet):
     balls = PowerBall(1.0)
 
     # copies and pickles are made without arguments
-    def __new__(cls, *args: Any, finite: bool = False, **kwargs: Any) -> Self:  # noqa: ARG004
+    def __new__(cls, *args: Any, finite: bool = False, **kwargs: Any) -> Self:  # noqa: ARG004  # for __init__
         """A FiniteKLSet, if that is asked for."""
-        return super().__new__(FiniteKLSet if finite else cls)  # type: ignore[return-value]
+        return super().__new__(FiniteKLSet if finite else cls)  # type: ignore[return-value]  # a subclass of this one
 
-    def __init__(self, table: Table, alpha: float = 0.05, *, finite: bool = False) -> None:  # noqa: ARG002
+    def __init__(self, table: Table, alpha: float = 0.05, *, finite: bool = False) -> None:
         """Take the public sample, the level, and whether it shall hold for every sample size."""
         super().__init__(table, alpha)
 
@@ -174,9 +174,8 @@ class KLSet(_PowerSet):
         """The radius, less what the S values that were seen lose."""
         return float(self.radius + np.log1p(-mass))
 
-    # the marginal does not depend on how far conditionals are
-    def marginal(self, k: Array) -> Array:  # noqa: ARG002
-        """P_s = P̂_s."""
+    def marginal(self, k: Array) -> Array:
+        """P_s = P̂_s, however far the conditionals are."""
         return self.table.p_s
 
 

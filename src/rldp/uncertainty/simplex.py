@@ -65,12 +65,7 @@ class SimplexSet(UncertaintySet):
 
     # the same for every ratio
     def worst_conditionals(
-        self,
-        T_1: Array,
-        s_1: Codes,
-        T_2: Array,
-        s_2: Codes,
-        ratio: Array | float,  # noqa: ARG002
+        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, ratio: Array | float
     ) -> tuple[Array, Array]:
         """The rest on the largest entry of one, and on the smallest of the other."""
         cells = np.eye(self.table.n_u)

@@ -75,7 +75,7 @@ class TotalVariationSet(ConfidenceSet):
         return self.mean_range_at(T, s, 1.0)
 
     def mean_range_at(self, T: Array, s: Codes, share: float) -> tuple[Array, Array]:
-        """With twice its share of the budget, as two S values may have both of it all but whole."""
+        """With twice its share of the budget: two S values may each have almost all of it."""
         a, budget = self.table.p_su[s], min(1.0, 2 * share) * self.budget
         return -total_variation_ball.largest_mean(-T, a, budget), total_variation_ball.largest_mean(
             T, a, budget

@@ -1,4 +1,4 @@
-"""The sets that know everything or nothing: one distribution, and all of them."""
+"""The two extreme sets: one distribution, and all distributions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,35 @@ from rldp.uncertainty.base import UncertaintySet, fixed_if_single
 from rldp.uncertainty.registry import register
 
 
+class WithPointMasses(UncertaintySet):
+    """A set with every point mass: a mean of one s alone reaches each of its entries."""
+
+    @cached_property
+    def conditional_bounds(self) -> tuple[Array, Array]:
+        """Any u may have all mass, or none: 0 and 1."""
+        shape = (self.table.n_s, self.table.n_u)
+        return fixed_if_single(np.zeros(shape), np.ones(shape))
+
+    @cached_property
+    def l1_radii(self) -> Array:
+        """All mass may sit on the rarest cell."""
+        return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
+
+    # the same for every s
+    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:
+        """The smallest and largest entry."""
+        return T.min(axis=1), T.max(axis=1)
+
+    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
+        """All mass on the smallest entry."""
+        flat = c.reshape(*c.shape[:-2], -1)
+        P = np.zeros(flat.shape)
+        np.put_along_axis(P, flat.argmin(axis=-1)[..., None], 1.0, -1)
+        return flat.min(axis=-1), P.reshape(c.shape)
+
+
 @register
-class AllDistributions(UncertaintySet):
+class AllDistributions(WithPointMasses):
     """Every distribution on S × U: nothing is taken from the table but its schema.
 
     >>> from rldp.tables.table import Table
@@ -34,34 +61,13 @@ class AllDistributions(UncertaintySet):
         return f"private for every distribution; usefulness measured on {records}"
 
     # the same for every s
-    def vertices(self, s: int) -> Array:  # noqa: ARG002
+    def vertices(self, s: int) -> Array:
         """One cell each."""
         return np.eye(self.table.n_u)
 
-    @cached_property
-    def conditional_bounds(self) -> tuple[Array, Array]:
-        """Anything: 0 and 1."""
-        shape = (self.table.n_s, self.table.n_u)
-        return fixed_if_single(np.zeros(shape), np.ones(shape))
-
-    @cached_property
-    def l1_radii(self) -> Array:
-        """All mass may sit on the rarest cell."""
-        return np.asarray(2 * (1 - self.table.p_u_given_s.min(axis=1)))
-
-    # the same for every s
-    def mean_range(self, T: Array, s: Codes) -> tuple[Array, Array]:  # noqa: ARG002
-        """The smallest and largest entry."""
-        return T.min(axis=1), T.max(axis=1)
-
     # the same for every s and ratio
     def worst_conditionals(
-        self,
-        T_1: Array,
-        s_1: Codes,  # noqa: ARG002
-        T_2: Array,
-        s_2: Codes,  # noqa: ARG002
-        ratio: Array | float,  # noqa: ARG002
+        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, ratio: Array | float
     ) -> tuple[Array, Array]:
         """All mass on the largest entry, and on the smallest."""
         cells = np.eye(self.table.n_u)
@@ -72,13 +78,6 @@ class AllDistributions(UncertaintySet):
         P = np.zeros((self.table.n_s, self.table.n_u))
         P[s_1, T_1.argmax()] = P[s_2, T_2.argmin()] = 0.5
         return P
-
-    def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
-        """All mass on the smallest entry."""
-        flat = c.reshape(*c.shape[:-2], -1)
-        P = np.zeros(flat.shape)
-        np.put_along_axis(P, flat.argmin(axis=-1)[..., None], 1.0, -1)
-        return flat.min(axis=-1), P.reshape(c.shape)
 
     def contains(self, p_su: ArrayLike) -> bool:
         """Whether p_su is a distribution at all."""
@@ -132,12 +131,7 @@ class KnownDistribution(UncertaintySet):
 
     # the same for every ratio
     def worst_conditionals(
-        self,
-        T_1: Array,
-        s_1: Codes,
-        T_2: Array,
-        s_2: Codes,
-        ratio: Array | float,  # noqa: ARG002
+        self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes, ratio: Array | float
     ) -> tuple[Array, Array]:
         """P̂_{U|s}, but one cell where s was never seen."""
         p, p_s, cells = self.table.p_u_given_s, self.table.p_s, np.eye(self.table.n_u)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from rldp.channel import Channel
 from rldp.checks import as_float, shown
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.solvers.grid_search import Grid, Objective, maximise
 from rldp.errors import ParameterError
 from rldp.information import response_information, response_matrix, retention
 from rldp.uncertainty import UncertaintySet
@@ -20,27 +22,41 @@ Pinned = Mapping[str, float | str]
 Parameters = dict[str, Array]  # for each ε, first axis
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What the best parameters are searched for.
+
+    Args:
+        F: the set of distributions.
+        epsilons: the levels over F, each of which gets its own parameters.
+        bounds: "paper" or "sharp", which conditions stand for privacy over F.
+        pinned: parameters that the user chose.
+        room: by how much conditions on two S values at once may be exceeded, in log: the sharp
+            conditions let both be at their worst, which F, with one budget for both, never does.
+        layers: further levels, which are kept in any case.
+    """
+
+    F: UncertaintySet
+    epsilons: Array
+    bounds: Bounds
+    pinned: Pinned = field(default_factory=dict)
+    room: float = 0.0
+    layers: Layers = UNLAYERED
+
+    @property
+    def smallest_levels(self) -> Array:
+        """For each ε the smallest of all levels."""
+        return self.layers.smallest(self.epsilons)
+
+
 class Family(Protocol):
     """A family of protocols: a module with these names, one file each."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]  # those that can be pinned
 
-    def optimum(
-        self,
-        F: UncertaintySet,
-        epsilons: Array,
-        bounds: Bounds,
-        pinned: Pinned,
-        room: float = 0.0,
-        layers: Layers = UNLAYERED,
-    ) -> Parameters:
-        """The best parameters for every ε at once, some of them pinned by the user.
-
-        `room` is what conditions on two S values at once may be exceeded by, in log: the sharp
-        conditions let both be at their worst, which F, with one budget for both, never does. The
-        levels of `layers` are kept in any case.
-        """
+    def optimum(self, problem: Problem) -> Parameters:
+        """The best parameters for every ε at once."""
 
     def utility(self, F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
         """I(X;Y) at P̂ for every ε and its parameters, by the family's theorem."""
@@ -69,6 +85,15 @@ def pinned_number(
             argument="parameters",
         )
     return np.full(low.shape, value)
+
+
+def best_split(objective: Objective, problem: Problem, least: Array, epsilons: Array) -> Array:
+    """The best ε_2 between `least` and ε, searched globally, or the pinned one."""
+    epsilon_2 = pinned_number(problem.pinned, "epsilon_2", least, epsilons)
+    if epsilon_2 is None:
+        low, high = least[:, None], epsilons[:, None]
+        epsilon_2 = maximise(objective, low, high, Grid([129], 17)).point[:, 0]
+    return epsilon_2
 
 
 def information_on_u(F: UncertaintySet, k_s: Array) -> Array:

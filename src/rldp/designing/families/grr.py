@@ -9,9 +9,8 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.channel import ChoiceChannel
-from rldp.designing.families.base import Parameters, Pinned
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.families.base import Parameters, Problem
+from rldp.designing.families.layers import UNLAYERED
 from rldp.information import response_information, response_probabilities, retention
 from rldp.uncertainty import UncertaintySet
 
@@ -19,16 +18,9 @@ NAME = "grr"
 PARAMETERS = ()
 
 
-def optimum(
-    F: UncertaintySet,
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    room: float = 0.0,
-    layers: Layers = UNLAYERED,
-) -> Parameters:
+def optimum(problem: Problem) -> Parameters:
     """Nothing but the level over all distributions, which someone who knows U meets too."""
-    return {} if layers == UNLAYERED else {"epsilon_all": layers.smallest(epsilons)}
+    return {} if problem.layers == UNLAYERED else {"epsilon_all": problem.smallest_levels}
 
 
 def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:

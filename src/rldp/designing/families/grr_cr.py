@@ -11,47 +11,30 @@ from rldp._types import Array, Indices
 from rldp.channel import ChoiceChannel
 from rldp.designing.families.base import (
     Parameters,
-    Pinned,
+    Problem,
+    best_split,
     conditional_response,
     information_on_u,
-    pinned_number,
 )
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import (
-    Bounds,
-    conditional_odds,
-    conditional_odds_of_all,
-)
-from rldp.designing.solvers.grid_search import Grid, maximise
-from rldp.information import (
-    response_information,
-    response_probabilities,
-    retention,
-)
+from rldp.designing.families.noise_odds import conditional_odds, conditional_odds_of_all
+from rldp.information import response_information, response_probabilities, retention
 from rldp.uncertainty import UncertaintySet
 
 NAME = "grr-cr"
 PARAMETERS = ("epsilon_2",)
 
 
-def optimum(
-    F: UncertaintySet,
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    room: float = 0.0,
-    layers: Layers = UNLAYERED,
-) -> Parameters:
+def optimum(problem: Problem) -> Parameters:
     """The best split ε = ε_1 + ε_2, searched globally.
 
     Outputs compare one s, at any of its cells, with a made-up U: someone who knows U can see as
     much as all distributions together.
     """
-    c, epsilons = layers.all_or_given_u, layers.smallest(epsilons)
+    F, c, epsilons = problem.F, problem.layers.all_or_given_u, problem.smallest_levels
 
     def odds(epsilon: Array, epsilon_2: Array) -> Array:
         # a right s̃ leaves e^{ε - ε_1} for T/T̂, a wrong one e^{ε + ε_1} for T̂/T (sharp bounds)
-        over_F = conditional_odds(F, epsilon_2, 2 * epsilon - epsilon_2, bounds)
+        over_F = conditional_odds(F, epsilon_2, 2 * epsilon - epsilon_2, problem.bounds)
         if np.isinf(c):
             return over_F
         epsilon_1 = epsilon - epsilon_2
@@ -60,10 +43,7 @@ def optimum(
     def objective(i: Indices, epsilon_2: Array) -> Array:
         return _utility(F, np.expm1(epsilons[i] - epsilon_2), odds(epsilons[i], epsilon_2))
 
-    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, epsilons)
-    if epsilon_2 is None:
-        low, high = np.zeros((epsilons.size, 1)), epsilons[:, None]
-        epsilon_2 = maximise(objective, low, high, Grid([129], 17)).point[:, 0]
+    epsilon_2 = best_split(objective, problem, np.zeros_like(epsilons), epsilons)
     delta_s = np.log1p(odds(epsilons, epsilon_2))
     return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_s": delta_s}
 

@@ -1,4 +1,4 @@
-"""IR: S and U reported independently, U with the noise that its knowledge of S asks for."""
+"""IR: S and U are reported independently; the noise on U depends on how much U tells about S."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.channel import IndependentChannel
-from rldp.designing.families.base import Parameters, Pinned, pinned_number
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import Bounds, independent_odds, independent_odds_of_all
-from rldp.designing.solvers.grid_search import Grid, maximise
+from rldp.designing.families.base import Parameters, Problem, best_split
+from rldp.designing.families.noise_odds import independent_odds, independent_odds_of_all
 from rldp.information import entropies, response_entropy, response_matrix, retention
 from rldp.uncertainty import UncertaintySet
 
@@ -20,34 +18,25 @@ NAME = "ir"
 PARAMETERS = ("epsilon_2",)
 
 
-def optimum(
-    F: UncertaintySet,
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    room: float = 0.0,
-    layers: Layers = UNLAYERED,
-) -> Parameters:
+def optimum(problem: Problem) -> Parameters:
     """The best split ε = ε_1 + ε_2, searched globally.
 
     Someone who knows U learns of S what its own report tells, so ε_1 is the level given U. Over all
     distributions both reports may speak of S: ε_1 + δ_2.
     """
-    epsilons = np.minimum(epsilons, layers.epsilon_all)
+    F, layers = problem.F, problem.layers
+    epsilons = np.minimum(problem.epsilons, layers.epsilon_all)
 
     def odds(epsilon: Array, epsilon_2: Array) -> Array:
         of_all = independent_odds_of_all(layers.epsilon_all - epsilon + epsilon_2)
-        return np.minimum(independent_odds(F, epsilon_2 + room, bounds), of_all)
+        return np.minimum(independent_odds(F, epsilon_2 + problem.room, problem.bounds), of_all)
 
     def objective(i: Indices, epsilon_2: Array) -> Array:
         k_u = odds(epsilons[i], epsilon_2)
         return _utility(F.table.p_su, np.expm1(epsilons[i] - epsilon_2), k_u)
 
     least = np.maximum(0.0, epsilons - layers.all_or_given_u)
-    epsilon_2 = pinned_number(pinned, "epsilon_2", least, epsilons)
-    if epsilon_2 is None:
-        low, high = least[:, None], epsilons[:, None]
-        epsilon_2 = maximise(objective, low, high, Grid([129], 17)).point[:, 0]
+    epsilon_2 = best_split(objective, problem, least, epsilons)
     delta_2 = np.log1p(odds(epsilons, epsilon_2))
     return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_2": delta_2}
 

@@ -1,4 +1,4 @@
-"""What a protocol promises beside ε over F: to someone who knows U, and whatever is true."""
+"""Levels beside ε over F: against someone who knows U, and over all distributions."""
 
 from __future__ import annotations
 

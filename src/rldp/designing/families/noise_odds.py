@@ -1,4 +1,4 @@
-"""How much noise on U a share of the budget asks for: δ_2 of IR and δ_s of CR.
+"""How much noise on U a share of ε requires: δ_2 of IR and δ_s of CR.
 
 Randomised response on U with odds e^δ = 1 + k gives an output y the probability
 (1 + k P_{y|s})/(k + n_u), so every condition is a bound on k. `bounds="paper"` takes the ℓ1

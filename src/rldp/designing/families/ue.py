@@ -15,9 +15,7 @@ from scipy.special import expit
 from rldp._types import Array, Indices
 from rldp.channel import UnaryChannel
 from rldp.designing.families import unary_encoding
-from rldp.designing.families.base import Parameters, Pinned
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.families.base import Parameters, Problem
 from rldp.designing.families.subset_law import SubsetLaw
 from rldp.designing.solvers.grid_search import Grid, maximise
 from rldp.errors import ParameterError
@@ -27,17 +25,10 @@ NAME = "ue"
 PARAMETERS = ("variant", "kappa", "lambda")
 
 
-def optimum(
-    F: UncertaintySet,
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    room: float = 0.0,
-    layers: Layers = UNLAYERED,
-) -> Parameters:
+def optimum(problem: Problem) -> Parameters:
     """The best κ with the smallest λ, or the pinned or popular choice."""
-    law = SubsetLaw(F.table.counts.ravel())
-    epsilons = layers.smallest(epsilons)  # bits tell everyone the same
+    pinned, epsilons = problem.pinned, problem.smallest_levels  # bits tell everyone the same
+    law = SubsetLaw(problem.F.table.counts.ravel())
 
     def objective(i: Indices, logit: Array) -> Array:
         return law.information(logit, logit - epsilons[i])

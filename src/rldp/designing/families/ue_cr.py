@@ -15,16 +15,12 @@ from rldp.designing.families import unary_encoding
 from rldp.designing.families.base import (
     Parameters,
     Pinned,
+    Problem,
     conditional_response,
     information_on_u,
     pinned_number,
 )
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import (
-    Bounds,
-    conditional_odds,
-    conditional_odds_of_all,
-)
+from rldp.designing.families.noise_odds import Bounds, conditional_odds, conditional_odds_of_all
 from rldp.designing.families.subset_law import InformationSpline, SubsetLaw
 from rldp.designing.solvers.grid_search import Grid, Optimum, maximise
 from rldp.errors import ParameterError
@@ -82,33 +78,27 @@ class _Odds:
         return information_on_u(self.F, self.odds(i, epsilon_2, 0.0))
 
 
-def optimum(
-    F: UncertaintySet,
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    room: float = 0.0,
-    layers: Layers = UNLAYERED,
-) -> Parameters:
+def optimum(problem: Problem) -> Parameters:
     """The best ε_2 and κ with the smallest λ, and the corner κ = λ = 1 that tells nothing of S.
 
     Reports compare any cell of one s with any of another, so that someone who knows U can see as
     much as all distributions together.
     """
-    epsilons = layers.smallest(epsilons)
-    problem = _Odds(F, epsilons, bounds, room, layers.all_or_given_u)
+    epsilons, pinned = problem.smallest_levels, problem.pinned
+    c = problem.layers.all_or_given_u
+    noise = _Odds(problem.F, epsilons, problem.bounds, problem.room, c)
     kappa = unary_encoding.pinned_kappa(pinned, epsilons.size)
     lam = unary_encoding.pinned_lambda(pinned, kappa)
-    budgets = _budgets_for_u(epsilons, bounds, pinned, kappa, lam, room)
+    budgets = _budgets_for_u(noise, pinned, kappa, lam)
     if kappa is None:
-        corner = _corner(problem, *budgets)
-        inner = _inner(problem, budgets, None, None, corner.value)
+        corner = _corner(noise, *budgets)
+        inner = _inner(noise, budgets, None, None, corner.value)
         is_corner = corner.value >= inner.value
         epsilon_2 = np.where(is_corner, corner.point[:, 0], inner.point[:, 0])
         kappa = np.where(is_corner, 1.0, unary_encoding.kappa_of(inner.point[:, 1]))
     else:
         is_corner = kappa == 1
-        best = _corner(problem, *budgets) if is_corner[0] else _inner(problem, budgets, kappa, lam)
+        best = _corner(noise, *budgets) if is_corner[0] else _inner(noise, budgets, kappa, lam)
         epsilon_2 = best.point[:, 0]
     if lam is None:
         lam = np.where(is_corner, 1.0, unary_encoding.smallest_lambda(kappa, epsilons - epsilon_2))
@@ -118,44 +108,44 @@ def optimum(
         "epsilon_2": epsilon_2,
         "kappa": kappa,
         "lambda": lam,
-        "delta_s": np.log1p(problem.odds(np.arange(epsilons.size), epsilon_2, epsilon_1)),
+        "delta_s": np.log1p(noise.odds(np.arange(epsilons.size), epsilon_2, epsilon_1)),
     }
 
 
-def _corner(problem: _Odds, low: Array, high: Array) -> Optimum:
+def _corner(noise: _Odds, low: Array, high: Array) -> Optimum:
     """The best ε_2 at κ = λ = 1."""
     # only the corner, which compares no single S value with silence, may give its room to ε_2
-    beyond = np.where(high > low, high + problem.room, high)
-    if problem.bounds == "paper":  # the smaller of both directions counts, and ε_2 is
-        return Optimum(beyond[:, None], problem.about_u_alone(np.arange(beyond.size), beyond))
+    beyond = np.where(high > low, high + noise.room, high)
+    if noise.bounds == "paper":  # the smaller of both directions counts, and ε_2 is
+        return Optimum(beyond[:, None], noise.about_u_alone(np.arange(beyond.size), beyond))
     ends = low[:, None], beyond[:, None]
-    return maximise(problem.about_u_alone, *ends, Grid([129], 17))
+    return maximise(noise.about_u_alone, *ends, Grid([129], 17))
 
 
 def _inner(
-    problem: _Odds,
+    noise: _Odds,
     budgets: tuple[Array, Array],
     kappa: Array | None,
     lam: Array | None,
     floor: Array | None = None,
 ) -> Optimum:
     """The best (ε_2, logit of κ) apart from the corner."""
-    epsilons = problem.epsilons
-    law = SubsetLaw(problem.F.table.counts.sum(axis=1))
+    epsilons = noise.epsilons
+    law = SubsetLaw(noise.F.table.counts.sum(axis=1))
     ends = unary_encoding.logit_range(kappa, epsilons.size)
 
     def objective(i: Indices, epsilon_2: Array, logits: Array) -> Array:
         lower = logits - (epsilons[i] - epsilon_2) if lam is None else logit(lam)[i]
-        about_u = problem.about_u(i, epsilon_2)
+        about_u = noise.about_u(i, epsilon_2)
         return law.information(logits, lower) + unary_encoding.kappa_of(logits) * about_u
 
     def interpolated(i: Indices, epsilon_2: Array, logits: Array) -> Array:
         on_s = spline.information(logits, np.maximum(0.0, epsilons[i] - epsilon_2))
-        return on_s + unary_encoding.kappa_of(logits) * problem.about_u(i, epsilon_2)
+        return on_s + unary_encoding.kappa_of(logits) * noise.about_u(i, epsilon_2)
 
     def on_the_grid(i: Indices, epsilon_2: Array, logits: Array) -> Array:
         values = spline.on_grid(logits[0].ravel(), (epsilons[i] - epsilon_2)[..., 0])
-        return values + unary_encoding.kappa_of(logits) * problem.about_u(i, epsilon_2)
+        return values + unary_encoding.kappa_of(logits) * noise.about_u(i, epsilon_2)
 
     searched, first = objective, None
     if kappa is None and _MANY <= epsilons.size >= epsilons.max():
@@ -174,15 +164,11 @@ def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array
 
 
 def _budgets_for_u(
-    epsilons: Array,
-    bounds: Bounds,
-    pinned: Pinned,
-    kappa: Array | None,
-    lam: Array | None,
-    room: float,
+    noise: _Odds, pinned: Pinned, kappa: Array | None, lam: Array | None
 ) -> tuple[Array, Array]:
     """The range of ε_2: thm:uepriv asks for 2 ε_2 ≤ ε, the sharp bounds for ε_2 ≤ ε."""
-    largest = epsilons / 2 if bounds == "paper" else epsilons
+    epsilons = noise.epsilons
+    largest = epsilons / 2 if noise.bounds == "paper" else epsilons
     if kappa is not None and lam is not None:
         largest = np.minimum(largest, epsilons - unary_encoding.log_odds(kappa, lam) * (1 - 1e-12))
         if np.any(largest < 0):
@@ -191,8 +177,8 @@ def _budgets_for_u(
                 f"levels; they exceed it by a factor e^{-largest.min():.6g}. Raise lambda.",
                 argument="parameters",
             )
-    is_corner = kappa is not None and kappa[0] == 1
-    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, largest + (room if is_corner else 0.0))
+    room = noise.room if kappa is not None and kappa[0] == 1 else 0.0
+    epsilon_2 = pinned_number(pinned, "epsilon_2", 0.0, largest + room)
     return (np.zeros_like(epsilons), largest) if epsilon_2 is None else (epsilon_2, epsilon_2)
 
 

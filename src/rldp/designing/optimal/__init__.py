@@ -19,8 +19,13 @@ An arrow means "calls"::
             │     └─► cutting_planes ──► solvers.linear    Γ_F by inequalities, from outside
             └─► branch_and_bound ──► cutting_planes        what no reduced cost exceeds
 
-    least_error ──► private_columns, gains     the same columns for the errors of a goal
-    error_bound ──► private_columns            what no error falls below
+    stack_ceiling ──► ceiling, chain_rule, solve   a bound for several guarantees together
+
+    least_error ──► private_columns        columns with the least error for a goal
+      ├─► barrier_master                   the weights of columns, and duals
+      ├─► sorted_pricing                   columns of PolyOpt's cone, by sorting
+      ├─► minimax_weights                  for the largest error instead of the mean
+      └─► error_bound, error_ceiling       what no error falls below
 
 One column on its way: the master's duals and a column give a tangent to the reduced cost, and
 `private_columns` maximises it over Γ_F. The result is pulled in where it is not quite private; with

@@ -1,7 +1,8 @@
-"""What no protocol with these guarantees can exceed, without a search over its columns.
+"""An upper bound on the utility of all protocols with given guarantees, one guarantee at a time.
 
-Each guarantee alone bounds all that keep it, and gives way where the truth is known: a set around
-P̂ contains P̂, all distributions are a cone of PolyOpt, and to someone who knows U, U costs nothing.
+A protocol that is private over a set around P̂ is private at P̂, where PolyOpt finds the optimum.
+Over all distributions PolyOpt finds it too. Against someone who knows U, U itself may be released,
+and the rest is a problem in S alone for each u.
 """
 
 from __future__ import annotations

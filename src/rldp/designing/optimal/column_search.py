@@ -16,7 +16,7 @@ from rldp.designing.column_generation.master import Master
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.branch_and_bound import Branching
-from rldp.designing.optimal.gains import Gain
+from rldp.designing.optimal.gains import Information
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, spend
@@ -44,7 +44,7 @@ class Search:
     deadline: float  # time.monotonic() at which no further programme begins
     progress: Progress
     effort: Effort
-    gain: Gain
+    gain: Information
     scale: float = 0.0  # what rises are compared with; the bound if not given
     optimum: Optimum = field(init=False)
 

@@ -37,7 +37,7 @@ class Cuts:
         self.highest = largest_entries(guarantees, self._weights)
 
     def best(self, c: Array) -> Array:
-        """The best column, after as many cuts as it takes; it may be a hair outside of the cone."""
+        """The best column, after as many cuts as needed; it may lie slightly outside the cone."""
         for _ in range(_ROUNDS):
             T = self.maximum(c).weights
             if not self.cut(T[None], _BROKEN).any():

@@ -1,9 +1,12 @@
 """Numerical solvers that know nothing of privacy: they take arrays and give arrays.
 
     linear ─────── interrupts     linear programmes that grow (HiGHS); Ctrl-C ends a long run
+    polyhedral ─── linear         linear programmes, one feasible set and many objectives
     conic                         conic programmes, one feasible set and many objectives (Clarabel)
     product_table ─ best_product  the best choice of one entry from each of several lists
     grid_search                   global maximisation in one or two variables
+    work                          a clock that counts work, by which searches end
+    one_thread                    linear algebra on one thread, so that results do not change
 
 Who calls them: `column_generation.master` and `polyopt.relaxed_master` solve their restricted
 masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with

@@ -24,7 +24,7 @@ class DeferredInterrupt:
         """Begin without a request."""
         self.is_requested = False
 
-    def _request(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _request(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002  # a signal handler
         self.is_requested = True
 
     def __enter__(self) -> DeferredInterrupt:

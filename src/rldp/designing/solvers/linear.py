@@ -80,7 +80,7 @@ class Programme:
     def set_row_values(self, values: Array) -> None:
         """Replace what every row must be equal to."""
         rows = np.arange(values.size, dtype=np.int32)
-        self._solver.changeRowsBounds(values.size, rows, values, values)  # type: ignore[attr-defined]
+        self._solver.changeRowsBounds(values.size, rows, values, values)  # type: ignore[attr-defined]  # its stubs lack it
 
     def set_gains(self, gains: Array) -> None:
         """Replace the gain of every column."""
@@ -94,11 +94,6 @@ class Programme:
     def set_free(self, column: int) -> None:
         """Let a column's weight be negative too."""
         self._solver.changeColBounds(column, -self._infinity, self._infinity)
-
-    def set_limits(self, low: Array, high: Array) -> None:
-        """Replace the least and the largest weight of every column."""
-        columns = np.arange(low.size, dtype=np.int32)
-        self._solver.changeColsBounds(low.size, columns, low, high)
 
     def fix_at_zero(self, columns: Indices) -> None:
         """Exclude columns."""

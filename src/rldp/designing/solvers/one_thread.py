@@ -1,4 +1,4 @@
-"""Linear algebra on one thread: several would sum in another order, and round otherwise.
+"""Linear algebra on one thread: several would sum in another order and round differently.
 
 A search that ends by work must not depend on how many cores there are. Its matrices are small, so
 that several threads would mostly wait for each other.

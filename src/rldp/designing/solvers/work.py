@@ -1,4 +1,4 @@
-"""A clock that counts work instead of seconds, so that a search ends alike on every machine.
+"""A clock that counts work instead of seconds, so that a search ends at the same step everywhere.
 
 Solvers and bounds add what they do, in seconds that it takes on a machine of 2024, estimated from
 the sizes of arrays and from the iterations of solvers. The estimate may be wrong by a factor of

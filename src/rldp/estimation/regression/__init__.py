@@ -1,4 +1,4 @@
-"""Regression of S, U or an event on covariates that stand in the clear beside the reports.
+"""Regression of S, U or an event on covariates that are stored unchanged beside the reports.
 
 `outcome` says which cells of the table are which value, `rows` reads reports with their covariates,
 `coding` turns these into a design matrix. `model` has the likelihood through the channel, `fit`

@@ -1,4 +1,10 @@
-"""What the paper says of its figures, each with a verdict from our rows; none is left out."""
+"""What the paper says of its figures, each with a verdict from our rows; none is left out.
+
+judging     how a claim is judged
+synthetic   claims about PolyOpt and random tables
+parameters  claims about the best parameters
+real        claims about samples and real data
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The figures of the paper, in its order."""
+"""The figures of the paper, in its order.
+
+Each module has the label of its figure in the paper: opt, synthexp, param, irvsgrrcr, changen,
+changealpha, robustuti, adult, synthadult.
+"""
 
 from __future__ import annotations
 

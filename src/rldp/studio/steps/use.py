@@ -13,7 +13,9 @@ from rldp.errors import DataError, RldpError
 from rldp.estimation.export import figure_records
 from rldp.estimation.sample_size import plan
 from rldp.presentation.estimate_texts import forgery_in_words
-from rldp.protocol.release_protocol import PublicProtocol, ReleaseProtocol, saved_text
+from rldp.protocol.content import file_text
+from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.randomness import SecureWords
 from rldp.release.shuffle import random_order
 from rldp.release.writers import write_rows
@@ -35,7 +37,7 @@ def protocol_file(session: Session, choice: Choice, *, is_public: bool) -> tuple
     p = session.design(choice)
     saved: ReleaseProtocol | PublicProtocol = p.public() if is_public else p
     name = f"{choice.stem}.client.json" if is_public else code.protocol_name(choice)
-    return name, saved_text(saved).encode()
+    return name, file_text(saved.document()).encode()
 
 
 def records_file(session: Session, choice: Choice) -> tuple[str, bytes]:

@@ -1,0 +1,16 @@
+"""What a record of `rldp.compare` holds, in order."""
+
+from __future__ import annotations
+
+ENTRIES = (
+    "protocol",
+    "epsilon",
+    "utility",
+    "normalised",
+    "error",
+    "reports",
+    "estimable",
+    "epsilon_given_u",
+    "epsilon_all",
+    "seconds",
+)
