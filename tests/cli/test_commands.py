@@ -7,6 +7,8 @@ import math
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import rldp
@@ -99,11 +101,17 @@ def test_plots_are_pictures(tmp_path):
     assert "<svg" in bars.read_text()
 
 
-def test_the_demo_shows_a_table_and_leaves_a_picture_and_a_protocol(tmp_path, capsys):
+def test_the_demo_shows_a_table_and_leaves_a_picture_a_protocol_and_reports(tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path / "demo")]) == 0
-    assert "ue-cr" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "ue-cr" in out
+    assert "Released: 32,561 reports" in out
     assert (tmp_path / "demo" / "tradeoff.png").stat().st_size > 10_000
-    assert rldp.load(tmp_path / "demo" / "race.rldp.json").epsilon == 1.0
+    p = rldp.load(tmp_path / "demo" / "race.rldp.json")
+    assert p.epsilon == 1.0
+    reports = pa.csv.read_csv(tmp_path / "demo" / "reports.csv")
+    assert reports.num_rows == 32_561
+    assert p.report_labels.reports(reports["y"]).size >= 32_561
 
 
 @pytest.mark.parametrize(

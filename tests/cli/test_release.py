@@ -150,12 +150,3 @@ def test_what_is_no_key_is_refused(tmp_path, content) -> None:
     path.chmod(0o600)
     with pytest.raises(FileError, match="Expected a key in"):
         read_key(path)
-
-
-def test_the_demo_releases_its_people(tmp_path, capsys) -> None:
-    assert main(["demo", "-o", str(tmp_path)]) == 0
-    assert "Released: 32,561 reports" in capsys.readouterr().out
-    reports = pa.csv.read_csv(tmp_path / "reports.csv")
-    assert reports.num_rows == 32_561
-    p = rldp.load(tmp_path / "race.rldp.json")
-    assert p.report_labels.reports(reports["y"]).size >= 32_561

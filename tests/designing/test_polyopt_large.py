@@ -92,7 +92,7 @@ def largest_reduced_cost(blocks, factor, tau, star, duals):
     ("form", "seed"),
     [
         *(("listed", seed) for seed in range(10)),
-        *(pytest.param("knapsacks", seed, marks=pytest.mark.slow) for seed in range(4)),
+        *(pytest.param("knapsacks", seed, marks=pytest.mark.slow) for seed in range(2)),
     ],
 )
 def test_no_column_between_two_taus_has_a_reduced_cost_above_its_bound(seed, form, monkeypatch):

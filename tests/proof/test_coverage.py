@@ -10,7 +10,7 @@ from tests.support.files import ROOT, TESTS
 
 FILES = "test_proof.py", "test_forged_claims.py", "test_guarantees.py", "test_polytope_claims.py"
 OTHERS = (  # tests that take long, or ask the second checker
-    "no_false or families or mutated or no_multiplier or twelve_digits or seven_digits "
+    "no_false or spoiled or families or mutated or no_multiplier or twelve_digits or seven_digits "
     "or check_with_intervals"
 )
 

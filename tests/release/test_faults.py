@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_nothing(protocol, small_disk, name, order) -> None:
 
 
 def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
-    """Files of 75 and 300 megabytes: the same peak, below 500 MB with all imports."""
+    """Files of 75 and 225 megabytes: the same peak, below 500 MB with all imports."""
     if not Path("/proc/self/status").exists():
         pytest.skip("the peak of memory is read from /proc")
     group = 1 << 20
@@ -263,7 +263,7 @@ def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
         "print(status.split('VmHWM:')[1].split()[0])\n"
     )
     peaks = []
-    for groups in (4, 16):  # one row group alone would not fill the pipeline
+    for groups in (4, 12):  # one row group alone would not fill the pipeline
         source = tmp_path / f"{groups}.parquet"
         # as long as can be: no dictionaries, no compression
         writer = pq.ParquetWriter(source, table.schema, use_dictionary=False, compression="none")

@@ -25,7 +25,9 @@ An arrow means "calls"::
       ├─► barrier_master                   the weights of columns, and duals
       ├─► sorted_pricing                   columns of PolyOpt's cone, by sorting
       ├─► minimax_weights                  for the largest error instead of the mean
-      └─► error_bound, error_ceiling       what no error falls below
+      ├─► error_ceiling                    what no error falls below if P̂ is the truth
+      └─► error_bound                      what none falls below over F, region by region
+            └─► moment_relaxation          the programme for all regions
 
 One column on its way: the master's duals and a column give a tangent to the reduced cost, and
 `private_columns` maximises it over Γ_F. The result is pulled in where it is not quite private; with
