@@ -43,8 +43,8 @@ def demo(
         "randomised answer. Someone who knows nothing else about a person, or who knows their sex, "
         "may learn about race no more than changes the odds by e^ε.\n"
     )
-    show.comparison(compare(F, 1.0), F)
-    p = design(F, epsilon=1.0)
+    show.comparison(compare(F, 1.0, effort="quick"), F)
+    p = design(F, epsilon=1.0, effort="quick")
     show.note("")
     show.protocol(p)
     file, picture = output / "race.rldp.json", output / "tradeoff.png"
