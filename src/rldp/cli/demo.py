@@ -12,6 +12,7 @@ from rldp.errors import FileError
 from rldp.presentation import texts
 
 if TYPE_CHECKING:
+    from rldp.designing.compare import Record
     from rldp.tables.table import Table
     from rldp.uncertainty import UncertaintySet
 
@@ -26,6 +27,7 @@ def demo(
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
     from rldp.datasets import adult
+    from rldp.designing.catalogue import BEST
     from rldp.designing.compare import compare
     from rldp.designing.design import design
     from rldp.protocol.loading import verify
@@ -43,7 +45,8 @@ def demo(
         "randomised answer. Someone who knows nothing else about a person, or who knows their sex, "
         "may learn about race no more than changes the odds by e^ε.\n"
     )
-    show.comparison(compare(F, 1.0, effort="quick"), F)
+    compared = compare(F, 1.0, effort="quick")
+    show.comparison(compared, F)
     p = design(F, epsilon=1.0, effort="quick")
     show.note("")
     show.protocol(p)
@@ -74,7 +77,7 @@ def demo(
         f"Standard errors are at most {100 * p.error.std_error(e.n).max():.1f} percentage points; "
         f"with twice the people they would be {twice:.1f}, with ε = 0.5 {100 * stronger:.1f}"
     )
-    _draw(F, picture)
+    _draw(F, [record for record in compared if record["protocol"] == BEST], picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 
 
@@ -96,17 +99,18 @@ def _write_people(table: Table, path: Path) -> None:
     write_text(path, text.getvalue())
 
 
-def _draw(F: UncertaintySet, picture: Path) -> None:
+def _draw(F: UncertaintySet, best: list[Record], picture: Path) -> None:
+    """All other protocols over ε, beside the best at one ε: a mixture takes its time."""
     from rldp.designing.catalogue import BEST, COMPARED
     from rldp.designing.compare import compare
     from rldp.errors import MissingExtraError
     from rldp.presentation.plots import tradeoff
 
     epsilons = [0.2 * i for i in range(1, 41)]
-    shown = [name for name in COMPARED if name != BEST]  # a mixture takes its time
+    shown = [name for name in COMPARED if name != BEST]
     try:
         tradeoff(
-            compare(F, epsilons, protocols=shown),
+            [*compare(F, epsilons, protocols=shown), *best],
             picture,
             title=texts.columns_title(F.table),
             mark=1.0,

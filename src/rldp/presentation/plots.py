@@ -50,7 +50,7 @@ def check_picture(path: Path) -> None:
 def tradeoff(
     records: Sequence[Mapping[str, Any]], path: Path, *, title: str = "", mark: float | None = None
 ) -> None:
-    """Draw what each protocol keeps over ε, or bars where there is one ε only.
+    """Draw what each protocol keeps over ε, and its error if known, or bars where ε is one.
 
     Args:
         records: as `rldp.compare` gives them.
@@ -58,11 +58,21 @@ def tradeoff(
         title: shown above the axes.
         mark: an ε to mark with a line.
     """
-    with _picture(path, title) as axes:
-        if len({record["epsilon"] for record in records}) > 1:
-            _curves(axes, records, mark)
-        else:
+    if len({record["epsilon"] for record in records}) == 1:
+        with _picture(path, title) as axes:
             _bars(axes, records)
+        return
+    known = [record for record in records if math.isfinite(record.get("error", math.nan))]
+    with _pictures(path, title, 2 if known else 1) as (information, *others):
+        _curves(information, [(r, 100 * r["normalised"]) for r in records], mark)
+        information.set_ylabel("information kept, % of H(X)")
+        information.set_ylim(bottom=0)
+        information.legend(frameon=False, fontsize=9)
+        for errors in others:
+            _curves(errors, [(r, 100 * r["error"]) for r in known], mark)
+            errors.set_yscale("log")
+            errors.yaxis.set_major_formatter("{x:g}")
+            errors.set_ylabel("error of estimates, ± percentage points")
 
 
 def estimates(
@@ -131,30 +141,38 @@ def power(
 @contextmanager
 def _picture(path: Path, title: str, rows: int = 0) -> Iterator[Axes]:
     """Axes that are written to a file at the end."""
+    with _pictures(path, title, 1, max(4.2, 1.0 + 0.2 * rows)) as (axes,):
+        yield axes
+
+
+@contextmanager
+def _pictures(path: Path, title: str, n: int, height: float = 4.2) -> Iterator[Sequence[Axes]]:
+    """Axes side by side."""
     check_picture(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    height = max(4.2, 1.0 + 0.2 * rows)
-    figure = Figure(figsize=(7, height), layout="constrained", dpi=150)
+    figure = Figure(figsize=(7 + 4 * (n - 1), height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    yield axes
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
+    each = figure.subplots(1, n, squeeze=False)[0]
+    yield list(each)
+    each[0].set_title(title, loc="left", fontsize=11)
+    for axes in each:
+        axes.spines[["top", "right"]].set_visible(False)
     picture = BytesIO()
     figure.savefig(picture, format=path.suffix[1:].lower())
     write_bytes(path, picture.getvalue())
 
 
-def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None) -> None:
-    names = list(dict.fromkeys(record["protocol"] for record in records))
+def _curves(
+    axes: Axes, values: Sequence[tuple[Mapping[str, Any], float]], mark: float | None
+) -> None:
+    """A value of every record over its ε."""
+    names = list(dict.fromkeys(record["protocol"] for record, _ in values))
     others = [name for name in names if name not in _STYLES]
     styles = _STYLES | dict(zip(others, cycle(_OTHERS), strict=False))
     for name in names:
-        points = sorted(
-            (r["epsilon"], 100 * r["normalised"]) for r in records if r["protocol"] == name
-        )
+        points = sorted((r["epsilon"], value) for r, value in values if r["protocol"] == name)
         colour, marker = styles[name]
         every = max(1, len(points) // 8)
         axes.plot(
@@ -162,7 +180,7 @@ def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None
             color=colour,
             marker=marker,
             markevery=every,
-            markersize=4.5,
+            markersize=4.5 if len(points) > 1 else 9,
             linewidth=1.6,
             linestyle="--" if name == "ceiling" else "-",
             label=name if name in ("optimal", "best", "ceiling", *others) else name.upper(),
@@ -170,11 +188,8 @@ def _curves(axes: Axes, records: Sequence[Mapping[str, Any]], mark: float | None
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=0.8, linestyle=":")
     axes.set_xlabel("ε (nats): the smaller, the more private")
-    axes.set_ylabel("information kept, % of H(X)")
-    axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=9)
 
 
 def _bars(axes: Axes, records: Sequence[Mapping[str, Any]]) -> None:
