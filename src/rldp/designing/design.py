@@ -14,9 +14,11 @@ from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
 from rldp.designing.error_programmes import ERROR_BOUNDS
+from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.identifiable import identified
+from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
@@ -63,8 +65,7 @@ def design(
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0, against someone who knows nothing of a person but
             that the truth is in F; or levels for ordered pairs of S values (see `rldp.levels`), as
-            a mapping from pairs of labels or an array of shape (n_s, n_s), for polyopt, optimal and
-            best.
+            a mapping from pairs of labels or an array of shape (n_s, n_s).
         protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
@@ -78,7 +79,8 @@ def design(
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
             "auto" is max(6, 2ε) for "best", and None for protocols asked for by another name.
-        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`, for the same three.
+        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`. Closed forms keep what
+            their formulas do not know by smaller levels, with the exact audit as the judge.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
             conditions as the paper prints them. With "best", "paper" chooses among those and
             promises what the paper does.
@@ -134,11 +136,7 @@ def design(
     if protocol in (*PROGRAMMES, BEST):
         draft = searched(protocol, bounds, options)
     else:
-        layers = options.layers or UNLAYERED
-        pinned = parameters or {}
-        asked = (uncertainty, options.epsilon, bounds, pinned, layers)
-        is_plain = chosen is None
-        draft = closed_form(protocol, *asked) if is_plain else _for_goal(protocol, options, pinned)
+        draft = _family(protocol, bounds, options, parameters or {})
     draft = _with_goal(draft, options)
     if identifiable:
         draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
@@ -153,7 +151,17 @@ def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
     return replace(draft, goal=goal, options={**draft.options, **told})
 
 
-def _for_goal(name: str, options: programmes.Options, pinned: Mapping[str, float | str]) -> Draft:
+def _family(name: str, bounds: str, options: programmes.Options, pinned: Pinned) -> Draft:
+    """A closed form, by its formulas or, where they do not know all guarantees, by audit."""
+    if options.layers is None:
+        wanted = (options.guarantees, options.goal, options.worst, bounds, pinned)
+        return shrunk_closed_form(Wanted(name, *wanted))
+    if options.goal is not None:
+        return _for_goal(name, options, pinned)
+    return closed_form(name, options.F, options.epsilon, bounds, pinned, options.layers)
+
+
+def _for_goal(name: str, options: programmes.Options, pinned: Pinned) -> Draft:
     assert options.goal is not None
     return closed_form_for_goal(
         name,
@@ -183,7 +191,6 @@ def _check_options(
         )
     if pinned and protocol in (*PROGRAMMES, BEST):
         raise ParameterError(f"{protocol} has no parameters to pin.", argument="parameters")
-    is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.worst and options.goal is None:
         raise ParameterError(
             "The largest error counts for a goal other than information only, such as 'cells'.",
@@ -198,16 +205,12 @@ def _check_options(
             "objective, and needs no identifiable protocol: its estimates exist anyway.",
             argument="goal",
         )
-    is_layered = bounds != "paper" and not identifiable
-    is_any = is_free or (is_layered and protocol == "polyopt" and options.goal is None)
-    is_family = is_layered and protocol in FAMILIES and options.layers is not None
-    if not (options.is_plain or is_any or is_family):
+    if not options.is_plain and (bounds == "paper" or identifiable):
         raise ParameterError(
-            f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal', 'best' and, for information, 'polyopt'; guarantees against "
-            f"someone who knows U and whatever is true with closed forms too, and none with the "
-            f"paper's bounds or identifiable cells.",
-            argument="protocol",
+            "Further guarantees and levels by pair of S values go neither with the paper's bounds, "
+            "which promise ε over F alone, nor with identifiable cells: a goal such as 'cells' "
+            "makes a protocol with all guarantees whose cells can be estimated.",
+            argument="bounds" if bounds == "paper" else "identifiable",
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from rldp.channel import Channel
 from rldp.designing.closed_forms import closed_form
 from rldp.designing.draft import Draft
 from rldp.designing.families.base import Pinned
@@ -43,10 +44,12 @@ def closed_form_for_goal(
     worst: bool = False,
     pinned: Pinned | None = None,
     layers: Layers = UNLAYERED,
+    is_allowed: Callable[[Channel], bool] = lambda _: True,
 ) -> Draft:
     """The channel of a family with the smallest error, by a grid that zooms in.
 
-    Where no parameters make the goal estimable, those for information are kept.
+    Where no parameters make the goal estimable, those for information are kept; they must be
+    allowed.
     """
     pinned = dict(pinned or {})
 
@@ -54,6 +57,8 @@ def closed_form_for_goal(
         try:
             draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
         except ParameterError:  # a point outside of what the family allows
+            return np.inf, None
+        if not is_allowed(draft.channel):
             return np.inf, None
         return weighted_error(draft, F, goal, worst=worst), draft
 

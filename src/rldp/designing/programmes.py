@@ -21,9 +21,10 @@ from rldp.designing import error_programmes
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import checked_effort
-from rldp.designing.families import srr
+from rldp.designing.families import srr, ue
+from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import Layers
-from rldp.designing.optimal.private_columns import within_simplices
+from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
 from rldp.designing.polyopt.robust_objective import robust_columns
@@ -31,6 +32,7 @@ from rldp.designing.polyopt.solve import best_columns, is_optimal
 from rldp.designing.solvers.work import Limit, is_past
 from rldp.designing.stack import Stack, stack
 from rldp.errors import ParameterError
+from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
 from rldp.tables.limits import check_designable
 from rldp.tables.table import Table
@@ -107,6 +109,11 @@ class Options:
         return len(self.guarantees) == 1 and self.guarantees[0].is_uniform
 
     @property
+    def least_level(self) -> float:
+        """The smallest level of all guarantees: whatever keeps it for the record keeps them all."""
+        return min(float(guarantee.levels.min()) for guarantee in self.guarantees)
+
+    @property
     def layers(self) -> Layers | None:
         """The levels beside ε over F as closed forms know them; None where they cannot say it."""
         levels = {"epsilon_given_u": np.inf, "epsilon_all": np.inf}
@@ -167,12 +174,8 @@ def _polyopt_in_layers(options: Options) -> Outcome:
             "guarantees or levels by pair of S values.",
             argument="pairs" if options.pairs != "distinct" else "objective",
         )
-    guarantees = tuple(
-        g if isinstance(g.uncertainty, GivenU | AllDistributions) else within_simplices(g)
-        for g in options.guarantees
-    )
     found = optimal_columns(
-        guarantees,
+        simplified(options.guarantees),
         effort=checked_effort(options.effort),
         deadline=options.deadline,
         progress=options.progress,
@@ -234,22 +237,35 @@ def how_ended(found: Solution, deadline: float) -> str:
 def ldp_optimal(options: Options) -> Outcome:
     """The best protocol that protects the whole record: plain ε-LDP for (S, U).
 
-    Every cell counts as an S value of its own, and Γ becomes the cone of staircase mechanisms.
+    With further guarantees ε is the smallest level of all, which implies them. Every cell counts
+    as an S value of its own, and Γ becomes the cone of staircase mechanisms.
     """
     if options.goal is not None:
-        return _outcome(error_programmes.ldp_optimal(_asked(options, options.goal)))
+        return _least_ldp_error(options, options.goal)
     table = options.F.table
     n_s, n_u = table.n_s, table.n_u
     found = best_columns(
         table.p_su.reshape(-1, 1),
         np.ones((n_s * n_u, 1)),
-        options.epsilon,
+        options.least_level,
         distinct=False,
         deadline=options.limit,
         progress=options.progress,
     )
     channel = DenseChannel(found.Q.reshape(n_s, n_u, -1))
     return Outcome(channel, found.bound, ended=how_ended(found, options.deadline))
+
+
+def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
+    """What the search finds, or optimised unary encoding where that has smaller errors."""
+    asked, epsilon = _asked(options, goal), options.least_level
+    found = _outcome(error_programmes.ldp_optimal(asked, float(np.exp(epsilon))))
+    pinned: Pinned = {"variant": "optimised"}
+    chosen = ue.optimum(options.F, np.array([epsilon]), "sharp", pinned)
+    bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})
+    errors = [channel_error(c, goal, options.F.table) for c in (found.channel, bits)]
+    searched, encoded = (e.largest if options.worst else e.total for e in errors)
+    return found if searched <= encoded else replace(found, channel=bits)
 
 
 def ceiling(

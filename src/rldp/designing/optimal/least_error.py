@@ -46,6 +46,7 @@ _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
 _DIGITS = 7  # by which columns are told apart
+_MOST_SUBSETS = 6  # S values whose subsets all begin a search
 _MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
 _AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold P̂
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
@@ -145,10 +146,23 @@ def begin_columns(
     """Columns to begin with, and the masses of randomised response, whose columns come first."""
     columns = simple_columns(weights.shape, factor, distinct=distinct)
     cells = weights.size
+    if distinct:
+        columns = np.concatenate([columns, _columns_of_s(weights.shape, factor)])
     mass = (columns[:cells] * weights).sum(axis=(1, 2)) / (factor + cells - 1)
     if seeds is not None:
         columns = np.concatenate([columns, seeds])
     return columns, np.concatenate([mass, np.zeros(len(columns) - cells)])
+
+
+def _columns_of_s(shape: tuple[int, ...], factor: float) -> Array:
+    """Columns that read S alone: e^ε on a subset of its values, 1 on the others."""
+    n_s, n_u = shape
+    if n_s <= _MOST_SUBSETS:
+        subsets = ((np.arange(1, 2**n_s - 1)[:, None] >> np.arange(n_s)) & 1) > 0
+    else:
+        subsets = np.concatenate([np.eye(n_s, dtype=bool), ~np.eye(n_s, dtype=bool)])
+    columns = np.where(subsets, factor, 1.0)[:, :, None]
+    return np.repeat(columns, n_u, axis=2)
 
 
 def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
