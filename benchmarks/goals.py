@@ -19,6 +19,7 @@ import numpy as np
 import rldp
 from benchmarks.timing import Effort, show
 from rldp._types import Array
+from rldp.designing.aim import Aim
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.utility.goal import CELLS, Goal, information_matrix
 
@@ -62,7 +63,7 @@ def _scaled(total: float, cells: int) -> float:
 
 def _line(title: str, table: rldp.Table) -> list[str]:
     F, goal = rldp.ChiSquareSet(table), Goal.named(CELLS, table)
-    drafts = [closed_form_for_goal(name, F, EPSILON, goal) for name in CLOSED_FORMS]
+    drafts = [closed_form_for_goal(name, F, EPSILON, Aim(goal)) for name in CLOSED_FORMS]
     closed = [_scaled(weighted_error(d, F, goal), table.p_su.size) for d in drafts]
     begin = time.process_time()
     p = rldp.design(F, EPSILON, goal=goal, effort="quick", **FREE)

@@ -14,6 +14,7 @@ from scipy.sparse import csc_array
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 from rldp.designing import error_programmes
+from rldp.designing.aim import Aim
 from rldp.designing.effort import EFFORTS
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.optimal.barrier_master import BarrierMaster
@@ -146,7 +147,7 @@ def test_closed_forms_choose_their_parameters_for_the_goal(name):
     # no point of a fine grid is much better
     if name != "ue-cr":
         for epsilon_2 in np.linspace(0, 1, 41):
-            draft = closed_form_for_goal(name, F, 1.0, goal, pinned={"epsilon_2": epsilon_2})
+            draft = closed_form_for_goal(name, F, 1.0, Aim(goal), pinned={"epsilon_2": epsilon_2})
             assert tuned.error.total <= weighted_error(draft, F, goal) * (1 + 1e-3)
 
 
@@ -241,7 +242,7 @@ def test_many_cells_by_sorting():
     found = error_programmes.optimal(error_programmes.Asked(stack(F, 1.0), goal, few), None)
     total = goal_error(found.Q, goal, F.table.p_su).total
     for name in ("grr", "srr", "ir", "grr-cr"):
-        draft = closed_form_for_goal(name, F, 1.0, goal)
+        draft = closed_form_for_goal(name, F, 1.0, Aim(goal))
         assert total < 0.8 * weighted_error(draft, F, goal)
     assert rldp.audit(found.Q, F).epsilon <= 1 + 1e-9
 

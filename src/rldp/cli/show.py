@@ -253,6 +253,7 @@ def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
         "utility": p.utility,
         "normalised": p.normalised_utility,
         "optimality_gap": p.optimality_gap,
+        "influence": None if p.goal is None else p.error.influence,
         "interrupted": p.is_interrupted,
         "attackers": finite([attacker_summary(attacker) for attacker in attackers_of(p)]),
         "file": None if output is None else str(output),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rldp.checks import checked_number
 from rldp.designing import programmes
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.closed_forms import FAMILIES, closed_form
@@ -16,7 +17,7 @@ from rldp.designing.draft import Draft, proved
 from rldp.designing.error_programmes import ERROR_BOUNDS
 from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
-from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
+from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
 from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
@@ -42,6 +43,7 @@ def design(
     *,
     goal: str | Goal = AUTO,
     worst: bool = False,
+    influence: float | None = None,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
     also: Sequence[Guarantee] = (),
@@ -75,6 +77,9 @@ def design(
             "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by
             another name. Closed forms choose their parameters for it.
         worst: make the largest error of the goal's functionals small, and not their mean.
+        influence: the most that one report, forged or not, may add to n times an estimate of the
+            goal; `p.error.influence` has what it is. Refused with the smallest that was found
+            where no protocol was found that keeps it.
         epsilon_given_u: a level against someone who knows the person's U; None for no such promise.
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
@@ -125,6 +130,7 @@ def design(
         guarantees=guarantees,
         goal=chosen,
         worst=worst,
+        influence=np.inf if influence is None else _checked_influence(influence),
         pairs=pairs,
         objective=objective,
         hidden=hidden,
@@ -140,7 +146,14 @@ def design(
     draft = _with_goal(draft, options)
     if identifiable:
         draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
-    return proved(draft, guarantees)
+    p = proved(draft, guarantees)
+    if influence is not None and options.aim is not None:
+        options.aim.check(p.error)
+    return p
+
+
+def _checked_influence(influence: object) -> float:
+    return checked_number(influence, "influence above 0", 0, 1e100, argument="influence")
 
 
 def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
@@ -148,27 +161,27 @@ def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
     if goal is None:
         return draft
     told = {"goal": goal.name} | ({"worst": "yes"} if options.worst else {})
+    if np.isfinite(options.influence):
+        told["influence"] = f"{options.influence:g}"
     return replace(draft, goal=goal, options={**draft.options, **told})
 
 
 def _family(name: str, bounds: str, options: programmes.Options, pinned: Pinned) -> Draft:
     """A closed form, by its formulas or, where they do not know all guarantees, by audit."""
     if options.layers is None:
-        wanted = (options.guarantees, options.goal, options.worst, bounds, pinned)
-        return shrunk_closed_form(Wanted(name, *wanted))
+        return shrunk_closed_form(Wanted(name, options.guarantees, options.aim, bounds, pinned))
     if options.goal is not None:
         return _for_goal(name, options, pinned)
     return closed_form(name, options.F, options.epsilon, bounds, pinned, options.layers)
 
 
 def _for_goal(name: str, options: programmes.Options, pinned: Pinned) -> Draft:
-    assert options.goal is not None
+    assert options.aim is not None
     return closed_form_for_goal(
         name,
         options.F,
         options.epsilon,
-        options.goal,
-        worst=options.worst,
+        options.aim,
         pinned=pinned,
         layers=options.layers or UNLAYERED,
     )
@@ -195,6 +208,12 @@ def _check_options(
         raise ParameterError(
             "The largest error counts for a goal other than information only, such as 'cells'.",
             argument="worst",
+        )
+    if np.isfinite(options.influence) and (options.goal is None or options.worst):
+        raise ParameterError(
+            "A limit on the influence of one report goes with a goal other than information, such "
+            "as 'cells', and its mean error.",
+            argument="influence",
         )
     is_usual = (
         bounds == "sharp" and options.pairs == "distinct" and options.objective == "empirical"
@@ -299,10 +318,7 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
 
 def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
     """The draft with the most information, or the smallest error of the goal."""
-    goal = options.goal
-    if goal is None:
+    aim = options.aim
+    if aim is None:
         return max(drafts, key=lambda draft: draft.utility(options.F))
-
-    return min(
-        drafts, key=lambda draft: weighted_error(draft, options.F, goal, worst=options.worst)
-    )
+    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))

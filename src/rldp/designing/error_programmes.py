@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
+from rldp.channel import DenseChannel
+from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.least_error import (
@@ -23,7 +25,7 @@ from rldp.designing.optimal.subset_selection import subset_selection
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
 from rldp.uncertainty import Guarantee
-from rldp.utility.goal import Goal, goal_error
+from rldp.utility.goal import Goal
 
 ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
 _LISTED, _MOST_SELECTED = 10, 100  # cells: all subsets are searched; subsets can be balanced
@@ -37,6 +39,7 @@ class Asked(NamedTuple):
     goal: Goal
     effort: Effort
     worst: bool = False  # whether the largest error counts, and not the mean
+    influence: float = np.inf  # limit on what one report adds to n times an estimate
     hidden: bool = False
     deadline: float = np.inf
     progress: Progress | None = None
@@ -56,10 +59,10 @@ class Asked(NamedTuple):
         """(a·P̂)² of every functional, with its weight."""
         return np.asarray((self.p_su.ravel() @ self.goal.matrix()) ** 2)
 
-    def error(self, Q: Array) -> float:
+    def cost(self, Q: Array) -> tuple[float, float]:
         """What the search makes small, of any channel."""
-        found = goal_error(Q, self.goal, self.p_su)
-        return found.largest if self.worst else found.total
+        aim = Aim(self.goal, self.worst, self.influence)
+        return aim.cost(DenseChannel(Q), self.guarantees[0].table)
 
     @property
     def estimated(self) -> Estimated:
@@ -74,7 +77,8 @@ class Asked(NamedTuple):
                     argument="goal",
                 )
             A = A[0]
-        return Estimated(A, self.known if self.worst else None)
+        limit = None if np.isinf(self.influence) else self.influence
+        return Estimated(A, self.known if self.worst else None, np.sqrt(self.goal.weights), limit)
 
 
 class Designed(NamedTuple):
@@ -122,7 +126,7 @@ def ldp_optimal(asked: Asked, factor: float) -> Designed:
     found = _by_sorting(asked, RecordPricing(asked.p_su, factor), factor)
     if _LISTED < asked.p_su.size <= _MOST_SELECTED:
         subsets = subset_selection(asked.p_su, factor)
-        if subsets is not None and asked.error(subsets) < asked.error(found.Q):
+        if subsets is not None and asked.cost(subsets) < asked.cost(found.Q):
             return found._replace(Q=subsets)
     return found
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
 from rldp.designing import error_programmes
+from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import checked_effort
@@ -32,7 +33,6 @@ from rldp.designing.polyopt.solve import best_columns, is_optimal
 from rldp.designing.solvers.work import Limit, is_past
 from rldp.designing.stack import Stack, stack
 from rldp.errors import ParameterError
-from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
 from rldp.tables.limits import check_designable
 from rldp.tables.table import Table
@@ -58,6 +58,7 @@ class Options:
     guarantees: Stack
     goal: Goal | None = None  # what shall be estimated; None for the most information
     worst: bool = False  # whether its largest error counts, and not the mean
+    influence: float = np.inf  # limit on what one report adds to n times an estimate
     pairs: str = "distinct"
     objective: str = "empirical"
     hidden: bool = False
@@ -107,6 +108,11 @@ class Options:
     def is_plain(self) -> bool:
         """Whether ε over F, for all pairs of S values alike, is all that is asked for."""
         return len(self.guarantees) == 1 and self.guarantees[0].is_uniform
+
+    @property
+    def aim(self) -> Aim | None:
+        """What a design for estimates makes small; None for information."""
+        return None if self.goal is None else Aim(self.goal, self.worst, self.influence)
 
     @property
     def least_level(self) -> float:
@@ -215,6 +221,7 @@ def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
         goal=goal,
         effort=checked_effort(options.effort),
         worst=options.worst,
+        influence=options.influence,
         hidden=options.hidden,
         deadline=options.deadline,
         progress=options.progress,
@@ -263,8 +270,8 @@ def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
     pinned: Pinned = {"variant": "optimised"}
     chosen = ue.optimum(options.F, np.array([epsilon]), "sharp", pinned)
     bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})
-    errors = [channel_error(c, goal, options.F.table) for c in (found.channel, bits)]
-    searched, encoded = (e.largest if options.worst else e.total for e in errors)
+    aim = Aim(goal, options.worst, options.influence)
+    searched, encoded = (aim.cost(c, options.F.table) for c in (found.channel, bits))
     return found if searched <= encoded else replace(found, channel=bits)
 
 

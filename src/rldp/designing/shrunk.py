@@ -17,16 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp.channel import Channel
+from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
 from rldp.designing.draft import Draft
 from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import Layers
-from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
+from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.leakage.worst_pairs import worst_by_pair
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
-from rldp.utility.goal import Goal
 
 REDUCED = "reduced_epsilon", "reduced_epsilon_all"  # levels that were put into the formulas
 
@@ -41,8 +41,7 @@ class Wanted(NamedTuple):
 
     name: str
     guarantees: Sequence[Guarantee]
-    goal: Goal | None = None  # None for information
-    worst: bool = False
+    aim: Aim | None = None  # None for information
     bounds: str = "sharp"
     pinned: Pinned = MappingProxyType({})
 
@@ -81,7 +80,7 @@ def shrunk_closed_form(wanted: Wanted) -> Draft:
     ways = (
         _largest(wanted, over_f, _LEAST * least, first.epsilon),
         _largest(wanted, whatever_is_true, least, _MOST),
-        whatever_is_true(least) if wanted.goal else None,  # where all parameters are allowed
+        whatever_is_true(least) if wanted.aim else None,  # where all parameters are allowed
     )
     drafts = [_tuned(wanted, levels) for levels in ways if levels is not None]
     if not drafts:
@@ -90,10 +89,10 @@ def shrunk_closed_form(wanted: Wanted) -> Draft:
             f"pinned keep them at no level. Leave them free.",
             argument="parameters",
         )
-    F, goal = first.uncertainty, wanted.goal
-    if goal is None:
+    F, aim = first.uncertainty, wanted.aim
+    if aim is None:
         return max(drafts, key=lambda draft: draft.utility(F))
-    return min(drafts, key=lambda draft: weighted_error(draft, F, goal, worst=wanted.worst))
+    return min(drafts, key=lambda draft: aim.cost(draft.channel, F.table))
 
 
 def _known_layers(guarantees: Sequence[Guarantee]) -> Layers:
@@ -140,15 +139,14 @@ def _made(wanted: Wanted, levels: _Levels) -> Draft:
 
 def _tuned(wanted: Wanted, levels: _Levels) -> Draft:
     """The closed form with the best parameters for the goal that keep all guarantees."""
-    if wanted.goal is None:
+    if wanted.aim is None:
         draft = _made(wanted, levels)
     else:
         draft = closed_form_for_goal(
             wanted.name,
             wanted.guarantees[0].uncertainty,
             levels.epsilon,
-            wanted.goal,
-            worst=wanted.worst,
+            wanted.aim,
             pinned=wanted.pinned,
             layers=levels.layers,
             is_allowed=lambda channel: is_kept(channel, wanted.guarantees),

@@ -21,6 +21,7 @@ from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
+from rldp.designing.optimal.bounded_influence import bounded
 from rldp.designing.optimal.error_bound import least_possible_error
 from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
@@ -71,11 +72,14 @@ class Estimated:
     """What shall be estimated: functionals A, shape (cells, k).
 
     With `known`, Σ_x a(x) P̂(x) squared for every functional, the largest variance counts instead
-    of their sum.
+    of their sum. `influence` limits the weights of reports; `roots` are those of the weights of
+    functionals, which A includes.
     """
 
     A: Array
     known: Array | None = None
+    roots: Array | None = None
+    influence: float | None = None
 
 
 @on_one_thread
@@ -203,6 +207,7 @@ class Search:
         columns = pulled_in(columns / self._sums(columns)[:, None, None])
         self.master = BarrierMaster(goal.A, columns.reshape(len(columns), -1), masses)
         self._minimax = None if goal.known is None else MinimaxWeights(goal.A, goal.known)
+        self._goal = goal
         self._random = np.random.default_rng(0)  # the same search every time
 
     def _sums(self, columns: Array) -> Array:
@@ -304,6 +309,9 @@ class Search:
 
     def finish(self) -> None:
         """The best masses, without columns that hardly count."""
+        if self._goal.influence is not None and self._goal.roots is not None:
+            self.master = bounded(self.master, self._goal.roots, self._goal.influence)
+            return
         master = self.master
         master.settle(_LAST_BARRIER, _LAST_STEPS)
         master.keep(master.theta > _HARDLY * master.theta.mean())
