@@ -219,6 +219,21 @@ def test_comparisons_tell_what_estimates_will_look_like():
     assert np.isnan(ceiling["reports"])
 
 
+def test_comparisons_for_a_goal_choose_parameters_for_it():
+    F = ChiSquareSet(SMALL)
+    names = ["grr", "ir", "grr-cr", "ue-cr", "polyopt"]
+    usual = rldp.compare(F, 1.0, protocols=names)
+    tuned = rldp.compare(F, 1.0, protocols=names, goal="cells")
+    for before, after in zip(usual, tuned, strict=True):
+        assert after["error"] <= before["error"] * (1 + 1e-9)
+        p = rldp.design(F, 1.0, after["protocol"], goal="cells", effort="quick")
+        assert after["error"] == pytest.approx(p.error.rmse(SMALL.n), rel=1e-6)
+        assert after["estimable"] == 1.0
+    assert tuned[2]["error"] < 0.95 * usual[2]["error"]
+    known = rldp.compare(rldp.KnownDistribution(SMALL), 1.0, protocols=["polyopt"], goal="s")
+    assert known[0]["utility"] > 0  # by information, as it knows no other goal there
+
+
 @pytest.mark.slow
 def test_random_tables_need_a_sixth_of_the_people():
     """2.5 times below randomised response on the record in root mean squared error."""

@@ -28,7 +28,7 @@ def largest_move(p: rldp.ReleaseProtocol) -> float:
 @pytest.mark.parametrize(
     ("F", "name", "limit"),
     [
-        (RACE, "optimal", 2.8),
+        (RACE, "optimal", 2.65),
         (RACE, "best", 4.0),
         (RACE, "polyopt", 2.65),
         (RACE, "grr-cr", 4.1),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rldp.cli import show
+from rldp.cli.comparison import comparison
 from rldp.errors import FileError
 from rldp.presentation import texts
 
@@ -43,7 +44,7 @@ def demo(
         "randomised answer. Someone who knows nothing else about a person, or who knows their sex, "
         "may learn about race no more than changes the odds by e^ε.\n"
     )
-    show.comparison(compare(F, 1.0), F)
+    comparison(compare(F, 1.0), F)
     p = design(F, epsilon=1.0)
     show.note("")
     show.protocol(p)

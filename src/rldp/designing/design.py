@@ -10,6 +10,7 @@ import numpy as np
 
 from rldp.checks import checked_number
 from rldp.designing import programmes
+from rldp.designing.aim import Aim
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.column_generation.progress import Progress
@@ -130,7 +131,7 @@ def design(
         guarantees=guarantees,
         goal=chosen,
         worst=worst,
-        influence=np.inf if influence is None else _checked_influence(influence),
+        influence=_checked_influence(influence),
         pairs=pairs,
         objective=objective,
         hidden=hidden,
@@ -146,13 +147,20 @@ def design(
     draft = _with_goal(draft, options)
     if identifiable:
         draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
-    p = proved(draft, guarantees)
-    if influence is not None and options.aim is not None:
-        options.aim.check(p.error)
+    return _within_limit(proved(draft, guarantees), options.influence)
+
+
+def _within_limit(p: ReleaseProtocol, influence: float) -> ReleaseProtocol:
+    """The protocol, unless its table gives one report more influence than is allowed."""
+    if np.isfinite(influence):
+        Aim(p.error.goal, influence=influence).check(p.error)
     return p
 
 
 def _checked_influence(influence: object) -> float:
+    """A limit above 0, ∞ for none."""
+    if influence is None:
+        return np.inf
     return checked_number(influence, "influence above 0", 0, 1e100, argument="influence")
 
 

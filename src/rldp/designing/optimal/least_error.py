@@ -107,6 +107,9 @@ def least_error(
     """
     private = PrivateColumns(guarantees, hidden=hidden)
     factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    if not hidden and _is_about_s(goal.A, private.weights.shape):
+        of_s = _columns_of_s(private.weights.shape, factor)
+        seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
     begin = begin_columns(private.weights, factor, seeds, distinct=not hidden)
     search = Search(private.weights, goal, begin, private.pulled_in, deadline)
     told, bound, is_interrupted = progress or untold, 0.0, False
@@ -150,12 +153,16 @@ def begin_columns(
     """Columns to begin with, and the masses of randomised response, whose columns come first."""
     columns = simple_columns(weights.shape, factor, distinct=distinct)
     cells = weights.size
-    if distinct:
-        columns = np.concatenate([columns, _columns_of_s(weights.shape, factor)])
     mass = (columns[:cells] * weights).sum(axis=(1, 2)) / (factor + cells - 1)
     if seeds is not None:
         columns = np.concatenate([columns, seeds])
     return columns, np.concatenate([mass, np.zeros(len(columns) - cells)])
+
+
+def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
+    """Whether all functionals are of the distribution of S alone."""
+    a = A.reshape(*shape, -1)
+    return bool((a == a[:, :1]).all())
 
 
 def _columns_of_s(shape: tuple[int, ...], factor: float) -> Array:
