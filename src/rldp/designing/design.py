@@ -72,7 +72,8 @@ def design(
         protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
-            in, so that it is never less useful than any with the same guarantees.
+            in, so that it is never less useful than any with the same guarantees; with further
+            sets or levels by pair, what the search finds.
         goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
             "u", "u_given_s", or an `rldp.Goal`; or "information", the paper's I(X;Y). "auto" is
             "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from rldp._types import Array
+from rldp._types import Array, Flags
 
 _TRIED = 8  # random subsets, times the number of cells
 _BALANCED = 1e-9  # what frequencies of distances may differ by
@@ -41,7 +41,7 @@ def subset_selection(p_su: Array, factor: float) -> Array | None:
     return np.asarray(Q.T.reshape(*p_su.shape, -1))
 
 
-def _balanced(n: int, d: int) -> tuple[Array, Array] | None:
+def _balanced(n: int, d: int) -> tuple[Flags, Array] | None:
     """Subsets of d of n cells, shape (subsets, n), and weights with which all pairs are alike."""
     random = np.random.default_rng(0)  # the same protocol every time
     rank = random.random((_TRIED * n, n)).argsort(axis=1).argsort(axis=1)
