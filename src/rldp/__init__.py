@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from rldp.estimation.mixin import estimate, regress
     from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
-    from rldp.estimation.sample_size import Plan, plan
+    from rldp.estimation.sample_size import Plan, Stratum, plan
     from rldp.information import entropy, mutual_information
     from rldp.protocol.loading import load, verify
     from rldp.protocol.public_protocol import PublicProtocol
@@ -140,6 +140,7 @@ __all__ = [
     "RobustUtility",
     "Schema",
     "Simulation",
+    "Stratum",
     "Table",
     "TooLargeError",
     "TotalVariationSet",
@@ -193,7 +194,7 @@ _HOMES = {
     "estimation.mixin": ("estimate", "regress"),
     "estimation.regression.result": ("Regression",),
     "estimation.identifiability": ("Identifiability", "identifiability"),
-    "estimation.sample_size": ("Plan", "plan"),
+    "estimation.sample_size": ("Plan", "Stratum", "plan"),
     "information": ("entropy", "mutual_information"),
     "auditing.read_matrix": ("read_matrix",),
     "protocol.loading": ("load", "verify"),

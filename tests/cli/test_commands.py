@@ -37,6 +37,8 @@ def test_compare_prints_every_protocol_and_marks_the_best(capsys):
     assert all(name in out for name in ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr"))
     assert out.count("★") == 3 + 1  # one for each ε, and the legend
     assert "ε = 0.5" in out
+    for head in ("bits", "reports", "estimated", "known", "always"):
+        assert out.count(head) >= 3
     assert "32,561 records" in out
 
 
@@ -214,3 +216,27 @@ def test_design_finds_the_smallest_epsilon_for_a_margin(tmp_path, capsys):
     capsys.readouterr()
     assert main(["design", *ADULT, "--margin", "0.02"]) != 0
     assert "--margin and --reports together" in capsys.readouterr().err
+
+
+def test_a_limit_on_influence_is_kept_or_refused(tmp_path, capsys):
+    asked = ["design", *ADULT, "-e", "1", "-p", "grr-cr", "--goal", "cells", "--json"]
+    assert main(asked) == 0
+    assert json.loads(capsys.readouterr().out)["influence"] > 4.1
+    assert main([*asked, "--influence", "4.1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["influence"] <= 4.1
+    assert found["options"]["influence"] == "4.1"
+    output = tmp_path / "tight.rldp.json"
+    assert main([*asked, "--influence", "0.5", "-o", str(output)]) == 2
+    assert "the smallest that was found" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_a_plan_for_a_goal(survey, tmp_path, capsys):
+    file = tmp_path / "income.rldp.json"
+    columns = [str(survey), "-s", "income", "-u", "sex", "-e", "1", "-p", "grr"]
+    assert main(["design", *columns, "-o", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(file), "--goal", "s", "--json"]) == 0
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)["quantities"]]
+    assert tuple(names) == rldp.load(file).schema.s_labels

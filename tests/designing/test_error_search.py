@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 from rldp.designing import error_programmes
+from rldp.designing.aim import Aim
 from rldp.designing.effort import EFFORTS
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.optimal.barrier_master import BarrierMaster
@@ -145,7 +146,7 @@ def test_closed_forms_choose_their_parameters_for_the_goal(name):
     # no point of a fine grid is much better
     if name != "ue-cr":
         for epsilon_2 in np.linspace(0, 1, 41):
-            draft = closed_form_for_goal(name, F, 1.0, goal, pinned={"epsilon_2": epsilon_2})
+            draft = closed_form_for_goal(name, F, 1.0, Aim(goal), pinned={"epsilon_2": epsilon_2})
             assert tuned.error.total <= weighted_error(draft, F, goal) * (1 + 1e-3)
 
 
@@ -217,6 +218,21 @@ def test_comparisons_tell_what_estimates_will_look_like():
     assert np.isnan(ceiling["reports"])
 
 
+def test_comparisons_for_a_goal_choose_parameters_for_it():
+    F = ChiSquareSet(SMALL)
+    names = ["grr", "ir", "grr-cr", "ue-cr", "polyopt"]
+    usual = rldp.compare(F, 1.0, protocols=names)
+    tuned = rldp.compare(F, 1.0, protocols=names, goal="cells")
+    for before, after in zip(usual, tuned, strict=True):
+        assert after["error"] <= before["error"] * (1 + 1e-9)
+        p = rldp.design(F, 1.0, after["protocol"], goal="cells", effort="quick")
+        assert after["error"] == pytest.approx(p.error.rmse(SMALL.n), rel=1e-6)
+        assert after["estimable"] == 1.0
+    assert tuned[2]["error"] < 0.95 * usual[2]["error"]
+    known = rldp.compare(rldp.KnownDistribution(SMALL), 1.0, protocols=["polyopt"], goal="s")
+    assert known[0]["utility"] > 0  # by information, as it knows no other goal there
+
+
 @pytest.mark.slow
 def test_random_tables_need_a_sixth_of_the_people():
     """2.5 times below randomised response on the record in root mean squared error."""
@@ -240,7 +256,7 @@ def test_many_cells_by_sorting():
     found = error_programmes.optimal(error_programmes.Asked(stack(F, 1.0), goal, few), None)
     total = goal_error(found.Q, goal, F.table.p_su).total
     for name in ("grr", "srr", "ir", "grr-cr"):
-        draft = closed_form_for_goal(name, F, 1.0, goal)
+        draft = closed_form_for_goal(name, F, 1.0, Aim(goal))
         assert total < 0.8 * weighted_error(draft, F, goal)
     assert rldp.audit(found.Q, F).epsilon <= 1 + 1e-9
 

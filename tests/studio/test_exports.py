@@ -121,7 +121,7 @@ def test_designing_again_as_the_page_shows_it_finds_the_same(
         words = shlex.split(asked(client, step, **choice).json()["code"]["command"])
         assert main([*words[1:], "--protocol", "ir"]) == 0  # not to search for long
     told = " ".join(capsys.readouterr().out.split())
-    assert "the share that is kept of H(X) = " in told
+    assert "the information that is kept of H(X) = " in told
     assert "of estimates of the cells from " in told
 
 

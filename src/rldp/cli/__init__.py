@@ -12,6 +12,7 @@ layers       options for guarantees beyond ε over F
 targets      files to write, checked before the work begins
 progress     bars and lines on the terminal
 messages     errors and warnings
+comparison   the table of a comparison
 show         tables and texts, or JSON
 report       an audit in words
 figures      estimates and plans in words

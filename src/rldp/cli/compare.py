@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rldp.cli import arguments, layers, set_options, show
+from rldp.cli.comparison import comparison
 from rldp.cli.targets import check_picture_target
 from rldp.presentation import texts
 from rldp.tables.limits import designable_cells
@@ -74,6 +75,6 @@ def compare(
     if json:
         show.as_json(records)
     else:
-        show.comparison(records, F, goal)
+        comparison(records, F, goal)
         if plot is not None:
             show.note(f"Picture: {plot}")

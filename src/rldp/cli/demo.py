@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rldp.cli import show
+from rldp.cli.comparison import comparison
 from rldp.errors import FileError
 from rldp.presentation import texts
 
@@ -46,7 +47,7 @@ def demo(
         "may learn about race no more than changes the odds by e^ε.\n"
     )
     compared = compare(F, 1.0, effort="quick")
-    show.comparison(compared, F)
+    comparison(compared, F)
     p = design(F, epsilon=1.0, effort="quick")
     show.note("")
     show.protocol(p)

@@ -47,6 +47,14 @@ def design(
         bool,
         typer.Option("--worst", help="Make the largest error of the goal small, not the mean."),
     ] = False,
+    influence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="The most that one report, forged or not, may add to the number of reports times "
+            "an estimate of the goal.",
+        ),
+    ] = None,
     margin: Annotated[
         float | None,
         typer.Option(
@@ -106,6 +114,7 @@ def design(
     )
     wanted: dict[str, Any] = {
         "worst": worst,
+        "influence": influence,
         "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
         "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
         "bounds": bounds.value,

@@ -146,6 +146,10 @@ def plan(
         list[str] | None,
         typer.Option(metavar="COL=LABEL ...", help="What to estimate (default: every cell)."),
     ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(metavar="GOAL", help="Instead of --cell: cells, s, u or u_given_s."),
+    ] = None,
     level: Level = 0.95,
     plot: arguments.Plot = None,
     json: arguments.Json = False,
@@ -159,7 +163,7 @@ def plan(
     from rldp.protocol.loading import load
 
     wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])
-    found = planned(load(protocol), margin, cell=wanted or None, level=level)
+    found = planned(load(protocol), margin, cell=wanted or None, goal=goal, level=level)
     if plot is not None:
         _draw_power(found, plot)
     if json:

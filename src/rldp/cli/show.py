@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,6 @@ from rldp.decimals import brief_up, shortest
 from rldp.presentation.promises import covered, further_promises, not_covered, promise
 from rldp.presentation.risk_texts import attacker_summary, risk_line
 from rldp.presentation.texts import (
-    TITLES,
-    columns_title,
     finite,
     gap_in_words,
     meaning,
@@ -34,17 +32,8 @@ if TYPE_CHECKING:
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.uncertainty import UncertaintySet
 
-_NAME_WIDTH, _CELL_WIDTH = 12, 19  # of a column in a comparison
 _MOST_PLANNED = 64  # cells whose estimates are foretold at once
 _LEVEL = 0.95
-_CELLS = "cells"  # the usual goal
-_ESTIMATED = {
-    _CELLS: "the cells",
-    "s": "the shares of S",
-    "u": "the shares of U",
-    "u_given_s": "the shares of U within each S value",
-}
-
 
 _CHANGED = {
     "person": "A changed record is reported with the same words: anyone who sees two different "
@@ -100,67 +89,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: str = _CELLS) -> None:
-    """One row for each protocol, one column for each ε, the best of each column marked."""
-    console = Console(highlight=False)
-    epsilons = list(dict.fromkeys(record["epsilon"] for record in records))
-    console.print(columns_title(F.table), style="bold")
-    at_once = max(1, (console.width - _NAME_WIDTH) // _CELL_WIDTH)
-    for i in range(0, len(epsilons), at_once):
-        console.print(_grid(records, epsilons[i : i + at_once], with_notes=len(epsilons) == 1))
-    bits = F.table.entropy / math.log(2)
-    paragraph(
-        f"± the root mean squared error, in percentage points, of estimates of "
-        f"{_ESTIMATED.get(goal, _ESTIMATED[_CELLS])} from "
-        f"{F.table.n:,} reports, ★ the smallest; then the share that is kept of H(X) = {bits:.3f} "
-        f"bits. All are {set_in_words(F)} against someone who knows nothing else about the person. "
-        f"What else each promises: ε against someone who knows U, and ε whatever is true."
-    )
-
-
-def _grid(
-    records: Sequence[Mapping[str, Any]], epsilons: Sequence[float], *, with_notes: bool
-) -> Grid:
-    grid = Grid()
-    grid.add_column("protocol", no_wrap=True)
-    for epsilon in epsilons:
-        grid.add_column(f"ε = {shortest(epsilon)}", justify="right", no_wrap=True)
-    if with_notes:
-        grid.add_column("ε, U known", justify="right", no_wrap=True)
-        grid.add_column("ε, always", justify="right", no_wrap=True)
-        grid.add_column("how")
-    best = {
-        e: min((r["error"] for r in records if r["epsilon"] == e and r["error"] >= 0), default=0.0)
-        for e in epsilons
-    }
-    for name in dict.fromkeys(record["protocol"] for record in records):
-        rows = {r["epsilon"]: r for r in records if r["protocol"] == name}
-        cells = [_kept(rows[e], is_best=rows[e]["error"] <= best[e] < math.inf) for e in epsilons]
-        if with_notes:
-            row = rows[epsilons[0]]
-            cells += [_level(row["epsilon_given_u"]), _level(row["epsilon_all"])]
-            cells.append(TITLES.get(name, ""))
-        grid.add_row(name, *cells)
-    return grid
-
-
-def _kept(record: Mapping[str, Any], *, is_best: bool) -> str:
-    text = f"{_error(record['error'])} {100 * record['normalised']:5.1f} %"
-    return f"[bold]★ {text}[/bold]" if is_best else text
-
-
-def _error(error: float) -> str:
-    if math.isnan(error):
-        return ""
-    return "no estimate" if math.isinf(error) else f"± {100 * error:.2f}"
-
-
-def _level(epsilon: float) -> str:
-    if math.isnan(epsilon):
-        return ""
-    return "none" if math.isinf(epsilon) else f"{epsilon:.3g}"
 
 
 def protocol(p: ReleaseProtocol) -> None:
@@ -253,6 +181,7 @@ def protocol_summary(p: ReleaseProtocol, output: Path | None) -> dict[str, Any]:
         "utility": p.utility,
         "normalised": p.normalised_utility,
         "optimality_gap": p.optimality_gap,
+        "influence": None if p.goal is None else p.error.influence,
         "interrupted": p.is_interrupted,
         "attackers": finite([attacker_summary(attacker) for attacker in attackers_of(p)]),
         "file": None if output is None else str(output),

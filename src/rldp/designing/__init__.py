@@ -8,9 +8,11 @@ stack             the guarantees of a design
 closed_forms      protocols given by formulas
 families          one module for each closed form
 calibrate         closed forms that spend all of ε over F
+shrunk            closed forms under guarantees that their formulas do not know
 goal_parameters   closed forms with the least error for a goal
 programmes        protocols given by linear programmes
 error_programmes  programmes with the least error for a goal
+aim               a goal, and the influence that one report may have
 identifiable      protocols from which every cell can be estimated
 polyopt           the best protocol of the paper's cone
 optimal           the best protocol of all that are private over F

@@ -13,6 +13,7 @@ from rldp._types import Array
 from rldp.auditing.audit import promise
 from rldp.channel import Channel
 from rldp.designing import programmes
+from rldp.designing.aim import Aim
 from rldp.designing.catalogue import (
     BEST,
     CEILING,
@@ -24,6 +25,8 @@ from rldp.designing.catalogue import (
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
 from rldp.designing.design import searched
 from rldp.designing.draft import Draft
+from rldp.designing.goal_parameters import closed_form_for_goal
+from rldp.designing.optimal.sorted_pricing import SortedPricing
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
 from rldp.estimation.goal_errors import channel_error
@@ -84,7 +87,9 @@ def compare(
         epsilons: one privacy level or several.
         protocols: those to compare; all of the closed forms, "polyopt", "best" and "ceiling" if
             not given.
-        goal: what "best" is designed for, as for `design`, and what `error` speaks of.
+        goal: what "best" is designed for, as for `design`, and what `error` speaks of. If given,
+            the others are designed for it too, and closed forms choose their parameters for it;
+            "auto" is "cells", with all others as for information.
         epsilon_given_u: the level of "best" against someone who knows U, as for `design`. All
             others promise ε over F alone; the records tell what else they keep.
         epsilon_all: the level of "best" whatever is true, likewise.
@@ -101,10 +106,11 @@ def compare(
     for name in names:
         check_designable(uncertainty.table.n_s, uncertainty.table.n_u, name)
     layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    is_tuned = bounds == "sharp" and not (isinstance(goal, str) and goal == AUTO)
     if isinstance(goal, str) and goal == AUTO:
         goal = CELLS
     chosen = as_goal(goal, uncertainty.table)
-    asked = _Asked(uncertainty, bounds, effort, time_limit, layers, chosen)
+    asked = _Asked(uncertainty, bounds, effort, time_limit, layers, chosen, is_tuned)
     records: list[Record] = []
     for name in names:
         start = time.perf_counter()
@@ -128,12 +134,13 @@ class _Asked(NamedTuple):
     time_limit: float | None
     layers: dict[str, Any]
     goal: Goal | None
+    is_tuned: bool = False  # whether all protocols are designed for the goal, and not only "best"
 
     def options(self, name: str, epsilon: float) -> programmes.Options:
         """Of one search."""
         is_recommended = name == BEST and self.bounds != "paper"
         layers = self.layers if is_recommended else {}
-        goal = self.goal if is_recommended else None
+        goal = self.goal if is_recommended or self._is_tuned(name) else None
         limit = np.inf if self.time_limit is None else self.time_limit
         return programmes.Options(
             stack(self.F, epsilon, **layers, is_recommended=is_recommended),
@@ -142,6 +149,11 @@ class _Asked(NamedTuple):
             effort=self.effort,
             time_limit=limit,
         )
+
+    def _is_tuned(self, name: str) -> bool:
+        """Whether a search is made for the goal: PolyOpt's is where some P(u|s) is free."""
+        is_possible = SortedPricing.is_possible(self.F.conditional_bounds[0])
+        return self.is_tuned and (name != "polyopt" or is_possible)
 
 
 def _record(name: str, asked: _Asked, epsilon: float, line: _Line, seconds: float) -> Record:
@@ -185,6 +197,10 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
     if name == CEILING:
         limit = asked.time_limit
         return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
+    if name in FAMILIES and asked.is_tuned and asked.goal is not None:
+        aim = Aim(asked.goal)
+        drafts = [closed_form_for_goal(name, F, float(e), aim) for e in epsilons]
+        return [_Line(draft.utility(F), draft.channel) for draft in drafts]
     if name in FAMILIES:
         found = optimum(name, F, epsilons, asked.bounds, {})
         kept = FAMILIES[name].utility(F, epsilons, found)

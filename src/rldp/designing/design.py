@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from rldp.checks import checked_number
 from rldp.designing import programmes
+from rldp.designing.aim import Aim
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
 from rldp.designing.error_programmes import ERROR_BOUNDS
+from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
-from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
+from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
+from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
@@ -40,6 +44,7 @@ def design(
     *,
     goal: str | Goal = AUTO,
     worst: bool = False,
+    influence: float | None = None,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
     also: Sequence[Guarantee] = (),
@@ -63,22 +68,26 @@ def design(
         uncertainty: the set F of distributions that may be true.
         epsilon: privacy level in nats, above 0, against someone who knows nothing of a person but
             that the truth is in F; or levels for ordered pairs of S values (see `rldp.levels`), as
-            a mapping from pairs of labels or an array of shape (n_s, n_s), for polyopt, optimal and
-            best.
+            a mapping from pairs of labels or an array of shape (n_s, n_s).
         protocol: "grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "optimal" (the best that
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
-            in, so that it is never less useful than any with the same guarantees.
+            in, so that it is never less useful than any with the same guarantees; with further
+            sets or levels by pair, what the search finds.
         goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
             "u", "u_given_s", or an `rldp.Goal`; or "information", the paper's I(X;Y). "auto" is
             "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by
             another name. Closed forms choose their parameters for it.
         worst: make the largest error of the goal's functionals small, and not their mean.
+        influence: the most that one report, forged or not, may add to n times an estimate of the
+            goal; `p.error.influence` has what it is. Refused with the smallest that was found
+            where no protocol was found that keeps it.
         epsilon_given_u: a level against someone who knows the person's U; None for no such promise.
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
             "auto" is max(6, 2ε) for "best", and None for protocols asked for by another name.
-        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`, for the same three.
+        also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`. Closed forms keep what
+            their formulas do not know by smaller levels, with the exact audit as the judge.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
             conditions as the paper prints them. With "best", "paper" chooses among those and
             promises what the paper does.
@@ -123,6 +132,7 @@ def design(
         guarantees=guarantees,
         goal=chosen,
         worst=worst,
+        influence=_checked_influence(influence),
         pairs=pairs,
         objective=objective,
         hidden=hidden,
@@ -134,15 +144,25 @@ def design(
     if protocol in (*PROGRAMMES, BEST):
         draft = searched(protocol, bounds, options)
     else:
-        layers = options.layers or UNLAYERED
-        pinned = parameters or {}
-        asked = (uncertainty, options.epsilon, bounds, pinned, layers)
-        is_plain = chosen is None
-        draft = closed_form(protocol, *asked) if is_plain else _for_goal(protocol, options, pinned)
+        draft = _family(protocol, bounds, options, parameters or {})
     draft = _with_goal(draft, options)
     if identifiable:
         draft = _identified(draft, uncertainty, guarantees[0].epsilon, condition)
-    return proved(draft, guarantees)
+    return _within_limit(proved(draft, guarantees), options.influence)
+
+
+def _within_limit(p: ReleaseProtocol, influence: float) -> ReleaseProtocol:
+    """The protocol, unless its table gives one report more influence than is allowed."""
+    if np.isfinite(influence):
+        Aim(p.error.goal, influence=influence).check(p.error)
+    return p
+
+
+def _checked_influence(influence: object) -> float:
+    """A limit above 0, ∞ for none."""
+    if influence is None:
+        return np.inf
+    return checked_number(influence, "influence above 0", 0, 1e100, argument="influence")
 
 
 def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
@@ -150,17 +170,27 @@ def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
     if goal is None:
         return draft
     told = {"goal": goal.name} | ({"worst": "yes"} if options.worst else {})
+    if np.isfinite(options.influence):
+        told["influence"] = f"{options.influence:g}"
     return replace(draft, goal=goal, options={**draft.options, **told})
 
 
-def _for_goal(name: str, options: programmes.Options, pinned: Mapping[str, float | str]) -> Draft:
-    assert options.goal is not None
+def _family(name: str, bounds: str, options: programmes.Options, pinned: Pinned) -> Draft:
+    """A closed form, by its formulas or, where they do not know all guarantees, by audit."""
+    if options.layers is None:
+        return shrunk_closed_form(Wanted(name, options.guarantees, options.aim, bounds, pinned))
+    if options.goal is not None:
+        return _for_goal(name, options, pinned)
+    return closed_form(name, options.F, options.epsilon, bounds, pinned, options.layers)
+
+
+def _for_goal(name: str, options: programmes.Options, pinned: Pinned) -> Draft:
+    assert options.aim is not None
     return closed_form_for_goal(
         name,
         options.F,
         options.epsilon,
-        options.goal,
-        worst=options.worst,
+        options.aim,
         pinned=pinned,
         layers=options.layers or UNLAYERED,
     )
@@ -183,11 +213,16 @@ def _check_options(
         )
     if pinned and protocol in (*PROGRAMMES, BEST):
         raise ParameterError(f"{protocol} has no parameters to pin.", argument="parameters")
-    is_free = protocol in ("optimal", BEST) and bounds != "paper" and not identifiable
     if options.worst and options.goal is None:
         raise ParameterError(
             "The largest error counts for a goal other than information only, such as 'cells'.",
             argument="worst",
+        )
+    if np.isfinite(options.influence) and (options.goal is None or options.worst):
+        raise ParameterError(
+            "A limit on the influence of one report goes with a goal other than information, such "
+            "as 'cells', and its mean error.",
+            argument="influence",
         )
     is_usual = (
         bounds == "sharp" and options.pairs == "distinct" and options.objective == "empirical"
@@ -198,16 +233,12 @@ def _check_options(
             "objective, and needs no identifiable protocol: its estimates exist anyway.",
             argument="goal",
         )
-    is_layered = bounds != "paper" and not identifiable
-    is_any = is_free or (is_layered and protocol == "polyopt" and options.goal is None)
-    is_family = is_layered and protocol in FAMILIES and options.layers is not None
-    if not (options.is_plain or is_any or is_family):
+    if not options.is_plain and (bounds == "paper" or identifiable):
         raise ParameterError(
-            f"{protocol} cannot keep these guarantees: further sets and levels by pair of S values "
-            f"go with 'optimal', 'best' and, for information, 'polyopt'; guarantees against "
-            f"someone who knows U and whatever is true with closed forms too, and none with the "
-            f"paper's bounds or identifiable cells.",
-            argument="protocol",
+            "Further guarantees and levels by pair of S values go neither with the paper's bounds, "
+            "which promise ε over F alone, nor with identifiable cells: a goal such as 'cells' "
+            "makes a protocol with all guarantees whose cells can be estimated.",
+            argument="bounds" if bounds == "paper" else "identifiable",
         )
 
 
@@ -296,10 +327,7 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
 
 def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
     """The draft with the most information, or the smallest error of the goal."""
-    goal = options.goal
-    if goal is None:
+    aim = options.aim
+    if aim is None:
         return max(drafts, key=lambda draft: draft.utility(options.F))
-
-    return min(
-        drafts, key=lambda draft: weighted_error(draft, options.F, goal, worst=options.worst)
-    )
+    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
+from rldp.channel import DenseChannel
+from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.least_error import (
@@ -17,13 +19,16 @@ from rldp.designing.optimal.least_error import (
     least_error,
     least_error_by_sorting,
 )
+from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
+from rldp.designing.optimal.subset_selection import subset_selection
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
 from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal
 
 ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
+_LISTED, _MOST_SELECTED = 10, 100  # cells: all subsets are searched; subsets can be balanced
 _CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
 
 
@@ -34,6 +39,7 @@ class Asked(NamedTuple):
     goal: Goal
     effort: Effort
     worst: bool = False  # whether the largest error counts, and not the mean
+    influence: float = np.inf  # limit on what one report adds to n times an estimate
     hidden: bool = False
     deadline: float = np.inf
     progress: Progress | None = None
@@ -53,6 +59,11 @@ class Asked(NamedTuple):
         """(a·P̂)² of every functional, with its weight."""
         return np.asarray((self.p_su.ravel() @ self.goal.matrix()) ** 2)
 
+    def cost(self, Q: Array) -> tuple[float, float]:
+        """What the search makes small, of any channel."""
+        aim = Aim(self.goal, self.worst, self.influence)
+        return aim.cost(DenseChannel(Q), self.guarantees[0].table)
+
     @property
     def estimated(self) -> Estimated:
         """The functionals, over one row of cells where s is hidden."""
@@ -66,7 +77,8 @@ class Asked(NamedTuple):
                     argument="goal",
                 )
             A = A[0]
-        return Estimated(A, self.known if self.worst else None)
+        limit = None if np.isinf(self.influence) else self.influence
+        return Estimated(A, self.known if self.worst else None, np.sqrt(self.goal.weights), limit)
 
 
 class Designed(NamedTuple):
@@ -94,6 +106,8 @@ def optimal(asked: Asked, seeds: Array | None) -> Designed:
 def polyopt(asked: Asked) -> Designed:
     """The least error over the columns of PolyOpt's cone."""
     F = asked.guarantees[0].uncertainty
+    if len(asked.guarantees) > 1 or not asked.guarantees[0].is_uniform:
+        return optimal(asked._replace(guarantees=simplified(asked.guarantees)), None)
     p_min = F.conditional_bounds[0]
     if not SortedPricing.is_possible(p_min):
         raise ParameterError(
@@ -101,17 +115,25 @@ def polyopt(asked: Asked) -> Designed:
             "take 'optimal'.",
             argument="goal",
         )
-    return _by_sorting(asked, SortedPricing(asked.p_su, p_min, asked.factor))
+    return _by_sorting(asked, SortedPricing(asked.p_su, p_min, asked.factor), asked.factor)
 
 
-def ldp_optimal(asked: Asked) -> Designed:
-    """The least error over all protocols that protect the whole record."""
-    return _by_sorting(asked, RecordPricing(asked.p_su, asked.factor))
+def ldp_optimal(asked: Asked, factor: float) -> Designed:
+    """The least error that is found over all protocols that protect the whole record by e^ε.
+
+    Subset selection is among them, up to a number of cells at which its outputs can be listed.
+    """
+    found = _by_sorting(asked, RecordPricing(asked.p_su, factor), factor)
+    if _LISTED < asked.p_su.size <= _MOST_SELECTED:
+        subsets = subset_selection(asked.p_su, factor)
+        if subsets is not None and asked.cost(subsets) < asked.cost(found.Q):
+            return found._replace(Q=subsets)
+    return found
 
 
-def _by_sorting(asked: Asked, pricing: Pricing) -> Designed:
+def _by_sorting(asked: Asked, pricing: Pricing, factor: float) -> Designed:
     found = least_error_by_sorting(
-        asked.p_su, asked.estimated, pricing, asked.factor, asked.effort, asked.deadline
+        asked.p_su, asked.estimated, pricing, factor, asked.effort, asked.deadline
     )
     return _designed(asked, found)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from rldp.channel import Channel
+from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
 from rldp.designing.draft import Draft
 from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
-from rldp.estimation.goal_errors import MOST_LISTED, channel_error
+from rldp.estimation.goal_errors import MOST_LISTED
 from rldp.uncertainty import UncertaintySet
 from rldp.utility.goal import Goal
 
@@ -25,12 +27,12 @@ _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
 }
 _POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
 _ZOOMS = 3
+_NEVER = (np.inf, np.inf)
 
 
 def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool = False) -> float:
     """The weighted sum of variances, or the largest."""
-    error = channel_error(draft.channel, goal, F.table)
-    return error.largest if worst else error.total
+    return Aim(goal, worst).cost(draft.channel, F.table)[1]
 
 
 @on_one_thread
@@ -38,24 +40,27 @@ def closed_form_for_goal(
     name: str,
     F: UncertaintySet,
     epsilon: float,
-    goal: Goal,
+    aim: Aim,
     *,
-    worst: bool = False,
     pinned: Pinned | None = None,
     layers: Layers = UNLAYERED,
+    is_allowed: Callable[[Channel], bool] = lambda _: True,
 ) -> Draft:
     """The channel of a family with the smallest error, by a grid that zooms in.
 
-    Where no parameters make the goal estimable, those for information are kept.
+    Where no parameters make the goal estimable, those for information are kept; they must be
+    allowed. Where none keep the limit on the influence, those with the least influence are.
     """
     pinned = dict(pinned or {})
 
-    def tried(chosen: Mapping[str, float]) -> tuple[float, Draft | None]:
+    def tried(chosen: Mapping[str, float]) -> tuple[tuple[float, float], Draft | None]:
         try:
             draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
         except ParameterError:  # a point outside of what the family allows
-            return np.inf, None
-        return weighted_error(draft, F, goal, worst=worst), draft
+            return _NEVER, None
+        if not is_allowed(draft.channel):
+            return _NEVER, None
+        return aim.cost(draft.channel, F.table), draft
 
     best, found = tried({})
     assert found is not None
@@ -68,11 +73,11 @@ def closed_form_for_goal(
             points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(free))
             centre = None
             for point in points:
-                error, draft = tried(dict(zip(free, point.tolist(), strict=True)))
-                if draft is not None and error < best:
-                    best, found, centre = error, draft, point
+                cost, draft = tried(dict(zip(free, point.tolist(), strict=True)))
+                if draft is not None and cost < best:
+                    best, found, centre = cost, draft, point
             if centre is None:
                 break
             step = np.array([axis[1] - axis[0] for axis in axes])
             low, high = np.maximum(low, centre - step), np.minimum(high, centre + step)
-    return replace(found, goal=goal)
+    return replace(found, goal=aim.goal)

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
 from rldp.designing import error_programmes
+from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import checked_effort
-from rldp.designing.families import srr
+from rldp.designing.families import srr, ue
+from rldp.designing.families.base import Pinned, Problem
 from rldp.designing.families.layers import Layers
-from rldp.designing.optimal.private_columns import within_simplices
+from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
 from rldp.designing.polyopt.robust_objective import robust_columns
@@ -56,6 +58,7 @@ class Options:
     guarantees: Stack
     goal: Goal | None = None  # what shall be estimated; None for the most information
     worst: bool = False  # whether its largest error counts, and not the mean
+    influence: float = np.inf  # limit on what one report adds to n times an estimate
     pairs: str = "distinct"
     objective: str = "empirical"
     hidden: bool = False
@@ -105,6 +108,16 @@ class Options:
     def is_plain(self) -> bool:
         """Whether ε over F, for all pairs of S values alike, is all that is asked for."""
         return len(self.guarantees) == 1 and self.guarantees[0].is_uniform
+
+    @property
+    def aim(self) -> Aim | None:
+        """What a design for estimates makes small; None for information."""
+        return None if self.goal is None else Aim(self.goal, self.worst, self.influence)
+
+    @property
+    def least_level(self) -> float:
+        """The smallest level of all guarantees: whatever keeps it for the record keeps them all."""
+        return min(float(guarantee.levels.min()) for guarantee in self.guarantees)
 
     @property
     def layers(self) -> Layers | None:
@@ -167,12 +180,8 @@ def _polyopt_in_layers(options: Options) -> Outcome:
             "guarantees or levels by pair of S values.",
             argument="pairs" if options.pairs != "distinct" else "objective",
         )
-    guarantees = tuple(
-        g if isinstance(g.uncertainty, GivenU | AllDistributions) else within_simplices(g)
-        for g in options.guarantees
-    )
     found = optimal_columns(
-        guarantees,
+        simplified(options.guarantees),
         effort=checked_effort(options.effort),
         deadline=options.deadline,
         progress=options.progress,
@@ -212,6 +221,7 @@ def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
         goal=goal,
         effort=checked_effort(options.effort),
         worst=options.worst,
+        influence=options.influence,
         hidden=options.hidden,
         deadline=options.deadline,
         progress=options.progress,
@@ -234,22 +244,35 @@ def how_ended(found: Solution, deadline: float) -> str:
 def ldp_optimal(options: Options) -> Outcome:
     """The best protocol that protects the whole record: plain ε-LDP for (S, U).
 
-    Every cell counts as an S value of its own, and Γ becomes the cone of staircase mechanisms.
+    With further guarantees ε is the smallest level of all, which implies them. Every cell counts
+    as an S value of its own, and Γ becomes the cone of staircase mechanisms.
     """
     if options.goal is not None:
-        return _outcome(error_programmes.ldp_optimal(_asked(options, options.goal)))
+        return _least_ldp_error(options, options.goal)
     table = options.F.table
     n_s, n_u = table.n_s, table.n_u
     found = best_columns(
         table.p_su.reshape(-1, 1),
         np.ones((n_s * n_u, 1)),
-        options.epsilon,
+        options.least_level,
         distinct=False,
         deadline=options.limit,
         progress=options.progress,
     )
     channel = DenseChannel(found.Q.reshape(n_s, n_u, -1))
     return Outcome(channel, found.bound, ended=how_ended(found, options.deadline))
+
+
+def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
+    """What the search finds, or optimised unary encoding where that has smaller errors."""
+    asked, epsilon = _asked(options, goal), options.least_level
+    found = _outcome(error_programmes.ldp_optimal(asked, float(np.exp(epsilon))))
+    pinned: Pinned = {"variant": "optimised"}
+    chosen = ue.optimum(Problem(options.F, np.array([epsilon]), "sharp", pinned))
+    bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})
+    aim = Aim(goal, options.worst, options.influence)
+    searched, encoded = (aim.cost(c, options.F.table) for c in (found.channel, bits))
+    return found if searched <= encoded else replace(found, channel=bits)
 
 
 def ceiling(

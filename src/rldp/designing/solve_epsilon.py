@@ -61,8 +61,13 @@ def solve_epsilon(
             argument="goal",
         )
 
-    def designed(epsilon: float) -> tuple[float, ReleaseProtocol]:
-        p = design(uncertainty, epsilon, protocol, goal=goal, effort=effort, **options)
+    def designed(epsilon: float) -> tuple[float, ReleaseProtocol | None]:
+        try:
+            p = design(uncertainty, epsilon, protocol, goal=goal, effort=effort, **options)
+        except ParameterError as error:
+            if error.argument != "influence":
+                raise
+            return math.inf, None  # a larger ε needs less influence
         return float(z * p.error.std_error(count).max()) / margin, p
 
     low, high = _LEAST, 1.0
@@ -78,13 +83,14 @@ def solve_epsilon(
                 argument="margin",
             )
         ratio, best = designed(high)
+    assert best is not None  # with a ratio up to 1
     guess = high * ratio  # errors are about proportional to 1/ε where it is small
     for _ in range(_MOST_DESIGNS):
         if high - low <= _CLOSE * high:
             break
         middle = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
         ratio, p = designed(middle)
-        if ratio <= 1:
+        if p is not None and ratio <= 1:
             high, best = middle, p
         else:
             low = middle

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +24,10 @@ from rldp.estimation.moments import moments
 from rldp.estimation.options import checked_share
 from rldp.information import distribution
 from rldp.tables.schema import Schema
+from rldp.utility.goal import Goal, S, U, as_goal
 
 _MOST_COEFFICIENT = 1e6
+_SUM = 1e-9  # what shares may differ from 1 by
 
 
 class _Planned(Protocol):
@@ -94,15 +96,33 @@ class Plan:
         return np.asarray(ndtr(size - z) + ndtr(-size - z))
 
 
+@dataclass(frozen=True)
+class Stratum:
+    """A part of the population that is sampled by itself.
+
+    Args:
+        share: of the population.
+        distribution_su: of this part, shape (n_s, n_u); that of the plan if None.
+        reports: share of all reports that come from it; that of the population if None.
+    """
+
+    share: float
+    distribution_su: Any = None
+    reports: float | None = None
+
+
 def plan(
     p: _Planned,
     margin: float = 0.01,
     *,
     cell: Mapping[str, str] | ArrayLike | None = None,
+    goal: str | Goal | None = None,
     level: float = 0.95,
     distribution_su: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    strata: Mapping[str, Stratum] | None = None,
 ) -> Plan:
-    """How many reports estimate each cell, or one quantity, to ± margin.
+    """How many reports estimate each cell, one quantity, or a goal, to ± margin.
 
     Args:
         p: the protocol.
@@ -110,8 +130,13 @@ def plan(
         cell: the quantity: {column: label, ...} for the joint probability of these labels, one
             column for a marginal; or coefficients of shape (n_s, n_u). None means every cell that
             is identified.
+        goal: instead of cell, a goal as for `design`.
         level: of confidence.
         distribution_su: the expected distribution, shape (n_s, n_u); the design sample if None.
+        weights: survey weights as they are expected, of any number of people; their ratios and how
+            often each occurs count. Variances grow by the design effect m Σw² / (Σw)² of m weights.
+        strata: {label: Stratum}, for reports that are estimated with strata and population; shares
+            sum to 1.
     """
     margin = checked_share(margin, "margin", 0.01)
     level = checked_share(level, "level", 0.95)
@@ -123,21 +148,108 @@ def plan(
                 argument="distribution_su",
             )
         distribution_su = table.p_su
-    truth = distribution(distribution_su, p.channel.shape).ravel()
+    everyone = distribution(distribution_su, p.channel.shape)
+    parts = _parts(strata, everyone)
+    truth = sum((part.share * part.p for part in parts), np.zeros(everyone.size))
     features = moments(p.channel)
     inverse = Inverse.at(features, design_point(p.channel, table))
-    C, names = _quantities(p, inverse, cell)
+    if goal is not None:
+        C, names = _functionals(p, goal, cell)
+    else:
+        C, names = _quantities(p, inverse, cell)
     known = inverse.identified(C)
     if not known.all():
         raise DataError(
             f"Expected a quantity that reports determine, {names[int(np.argmin(known))]} is not "
             f"identified by this protocol: no number of reports is enough."
         )
-    A = C @ inverse.G
-    variance = inverse.variance(C, truth)
-    found = Plan(margin, level, variance, features.jumps(A), C @ truth, names)
+    # each stratum has its share of the reports and counts by its share of the population
+    ratios = [part.share / part.reports for part in parts]
+    variance = sum(
+        (
+            r * part.share * inverse.variance(C, part.p)
+            for r, part in zip(ratios, parts, strict=True)
+        ),
+        np.zeros(len(C)),
+    )
+    effect, largest = _weighted(weights)
+    jumps = features.jumps(C @ inverse.G) * largest * max(ratios)
+    found = Plan(margin, level, effect * variance, jumps, C @ truth, names)
     _ = found.reports  # raises an error if no number of reports is enough
     return found
+
+
+class _Part(NamedTuple):
+    share: float
+    p: Array
+    reports: float
+
+
+def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_Part]:
+    """What each stratum counts for, its distribution, and its share of the reports."""
+    if strata is None:
+        return [_Part(1.0, everyone.ravel(), 1.0)]
+    parts = []
+    for label, stratum in strata.items():
+        if not isinstance(stratum, Stratum):
+            raise ParameterError(
+                f"Expected strata as {{label: Stratum(share)}}, got {shown(stratum)}.",
+                argument="strata",
+                label=str(label),
+            )
+        expected = f"a share above 0 for stratum {label!r}"
+        share = checked_number(stratum.share, expected, 0, 2, argument="strata")
+        reports = share if stratum.reports is None else stratum.reports
+        reports = checked_number(reports, expected, 0, 2, argument="strata")
+        p = everyone if stratum.distribution_su is None else stratum.distribution_su
+        parts.append(_Part(share, distribution(p, everyone.shape).ravel(), reports))
+    for what, total in (
+        ("shares", math.fsum(part.share for part in parts)),
+        ("shares of reports", math.fsum(part.reports for part in parts)),
+    ):
+        if abs(total - 1) > _SUM:
+            raise ParameterError(
+                f"Expected strata whose {what} sum to 1, got {total:g}.", argument="strata"
+            )
+    return parts
+
+
+def _weighted(weights: ArrayLike | None) -> tuple[float, float]:
+    """The design effect of survey weights, and the largest as a multiple of their mean."""
+    if weights is None:
+        return 1.0, 1.0
+    try:
+        w = np.asarray(weights, dtype=float).ravel()
+    except (TypeError, ValueError, OverflowError):
+        w = np.empty(0)
+    if not w.size or not np.isfinite(w).all() or not (w >= 0).all() or not w.max() > 0:
+        raise ParameterError(
+            f"Expected weights as numbers from 0, some above 0, got {shown(weights)}.",
+            argument="weights",
+        )
+    w = w / w.max()
+    return float(w.size * (w**2).sum() / w.sum() ** 2), float(w.size / w.sum())
+
+
+def _functionals(p: _Planned, goal: str | Goal, cell: object) -> tuple[Array, tuple[str, ...]]:
+    """The functionals of a goal, and their names."""
+    table = getattr(p, "table", None)
+    found = goal if isinstance(goal, Goal) or table is None else as_goal(goal, table)
+    if cell is not None or not isinstance(found, Goal):
+        raise ParameterError(
+            "Expected either cell or a goal that is estimated, such as 's'; for a public protocol "
+            "an rldp.Goal.",
+            argument="goal",
+        )
+    C = found.functionals
+    if C.shape[1:] != p.channel.shape:
+        raise ParameterError(
+            f"Expected functionals over {p.channel.shape} cells, got {C.shape[1:]}.",
+            argument="goal",
+        )
+    labels = {S: p.schema.s_labels, U: p.schema.u_labels}.get(found.name)
+    names = labels or tuple(f"{found.name} {i + 1}" for i in range(len(C)))
+    return C.reshape(len(C), -1), tuple(names)
 
 
 def _numbers(n: ArrayLike) -> Array:

@@ -23,6 +23,8 @@ MEANINGS = {
     "delta_s": "log-odds of the truth in the report of U, for each s (inf: sent as it is)",
     "kappa": "chance that the own value is reported",
     "lambda": "chance that another value is reported",
+    "reduced_epsilon": "ε over F given to the formulas, so that an audit finds all levels kept",
+    "reduced_epsilon_all": "level whatever is true given to the formulas likewise",
     "mixed_share": "share of the second protocol, so that every cell can be estimated",
     "identifiability_cost": "nats that this costs (negative: wins)",
     "error_bound": "summed variance of one report that no protocol with these guarantees beats",

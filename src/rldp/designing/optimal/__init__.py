@@ -25,9 +25,12 @@ An arrow means "calls"::
       ├─► barrier_master                   the weights of columns, and duals
       ├─► sorted_pricing                   columns of PolyOpt's cone, by sorting
       ├─► minimax_weights                  for the largest error instead of the mean
+      ├─► bounded_influence                for a limit of what one report may do
       ├─► error_ceiling                    what no error falls below if P̂ is the truth
       └─► error_bound                      what none falls below over F, region by region
             └─► moment_relaxation          the programme for all regions
+
+    subset_selection                       columns that protect the whole record, to begin with
 
 One column on its way: the master's duals and a column give a tangent to the reduced cost, and
 `private_columns` maximises it over Γ_F. The result is pulled in where it is not quite private; with

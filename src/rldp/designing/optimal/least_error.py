@@ -21,6 +21,7 @@ from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
+from rldp.designing.optimal.bounded_influence import bounded
 from rldp.designing.optimal.error_bound import Relaxation
 from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
@@ -46,6 +47,7 @@ _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
 _DIGITS = 7  # by which columns are told apart
+_MOST_SUBSETS = 6  # S values whose subsets all begin a search
 _MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
 _AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold P̂
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
@@ -70,11 +72,14 @@ class Estimated:
     """What shall be estimated: functionals A, shape (cells, k).
 
     With `known`, Σ_x a(x) P̂(x) squared for every functional, the largest variance counts instead
-    of their sum.
+    of their sum. `influence` limits the weights of reports; `roots` are those of the weights of
+    functionals, which A includes.
     """
 
     A: Array
     known: Array | None = None
+    roots: Array | None = None
+    influence: float | None = None
 
 
 @on_one_thread
@@ -102,6 +107,9 @@ def least_error(
     """
     private = PrivateColumns(guarantees, hidden=hidden)
     factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    if not hidden and _is_about_s(goal.A, private.weights.shape):
+        of_s = _columns_of_s(private.weights.shape, factor)
+        seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
     begin = begin_columns(private.weights, factor, seeds, distinct=not hidden)
     search = Search(private.weights, goal, begin, private.pulled_in, deadline)
     told, bound, is_interrupted = progress or untold, 0.0, False
@@ -152,6 +160,23 @@ def begin_columns(
     return columns, np.concatenate([mass, np.zeros(len(columns) - cells)])
 
 
+def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
+    """Whether all functionals are of the distribution of S alone."""
+    a = A.reshape(*shape, -1)
+    return bool((a == a[:, :1]).all())
+
+
+def _columns_of_s(shape: tuple[int, ...], factor: float) -> Array:
+    """Columns that read S alone: e^ε on a subset of its values, 1 on the others."""
+    n_s, n_u = shape
+    if n_s <= _MOST_SUBSETS:
+        subsets = ((np.arange(1, 2**n_s - 1)[:, None] >> np.arange(n_s)) & 1) > 0
+    else:
+        subsets = np.concatenate([np.eye(n_s, dtype=bool), ~np.eye(n_s, dtype=bool)])
+    columns = np.where(subsets, factor, 1.0)[:, :, None]
+    return np.repeat(columns, n_u, axis=2)
+
+
 def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     """Pricing by sorting, where ε over F for all pairs alike is all that is promised."""
     first = guarantees[0]
@@ -194,6 +219,7 @@ class Search:
         columns = pulled_in(columns / self._sums(columns)[:, None, None])
         self.master = BarrierMaster(goal.A, columns.reshape(len(columns), -1), masses)
         self._minimax = None if goal.known is None else MinimaxWeights(goal.A, goal.known)
+        self._goal = goal
         self._random = np.random.default_rng(0)  # the same search every time
 
     def _sums(self, columns: Array) -> Array:
@@ -295,6 +321,9 @@ class Search:
 
     def finish(self) -> None:
         """The best masses, without columns that hardly count."""
+        if self._goal.influence is not None and self._goal.roots is not None:
+            self.master = bounded(self.master, self._goal.roots, self._goal.influence)
+            return
         master = self.master
         master.settle(_LAST_BARRIER, _LAST_STEPS)
         master.keep(master.theta > _HARDLY * master.theta.mean())

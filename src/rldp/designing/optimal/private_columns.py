@@ -16,7 +16,7 @@ from rldp.designing.optimal.privacy_cones import apart, is_conic, is_linear, lin
 from rldp.designing.solvers.conic import Block, ConicProgramme
 from rldp.designing.solvers.polyhedral import PolyhedralProgramme
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import Guarantee
+from rldp.uncertainty import AllDistributions, GivenU, Guarantee
 from rldp.uncertainty.simplex import SimplexSet
 
 _BROKEN = 1e-7  # of a column's size: an excess that needs a condition of its own
@@ -31,6 +31,14 @@ _SAFE = 1e-13  # of a column's size, for the rounding of its excess
 def within_simplices(guarantee: Guarantee) -> Guarantee:
     """The same levels over the simplices around a set: at least as much, and linear."""
     return Guarantee(SimplexSet(guarantee.uncertainty), guarantee.levels)
+
+
+def simplified(guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
+    """All guarantees with linear conditions: those that have others over simplices instead."""
+    return tuple(
+        g if isinstance(g.uncertainty, GivenU | AllDistributions) else within_simplices(g)
+        for g in guarantees
+    )
 
 
 class PrivateColumns:

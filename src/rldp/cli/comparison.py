@@ -1,0 +1,97 @@
+"""The table that `rldp compare` shows: what every protocol keeps, tells, and promises to whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+
+from rldp.cli.show import paragraph
+from rldp.decimals import shortest
+from rldp.presentation.texts import columns_title, set_in_words
+
+if TYPE_CHECKING:
+    from rldp.uncertainty import UncertaintySet
+
+_CELLS = "cells"  # the usual goal
+_ESTIMATED = {
+    _CELLS: "the cells",
+    "s": "the shares of S",
+    "u": "the shares of U",
+    "u_given_s": "the shares of U within each S value",
+}
+_HEADS = ("±", "reports for ± 1", "estimated", "bits", "of H(X)", "ε, U known", "ε, always")
+
+
+def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: str = _CELLS) -> None:
+    """A grid for each ε, one row for each protocol, the best marked."""
+    console = Console(highlight=False)
+    console.print(columns_title(F.table), style="bold")
+    for i, epsilon in enumerate(dict.fromkeys(record["epsilon"] for record in records)):
+        console.print("\n" * (i > 0), end="")
+        console.print(_grid([r for r in records if r["epsilon"] == epsilon], epsilon))
+    bits = F.table.entropy / math.log(2)
+    what = _ESTIMATED.get(goal, _ESTIMATED[_CELLS])
+    paragraph(
+        f"± the root mean squared error, in percentage points, of estimates of {what} from "
+        f"{F.table.n:,} reports, ★ the smallest; how many reports estimate all of them to ± 1 "
+        f"percentage point (95 % intervals), and what share of them can be estimated; the "
+        f"information that is kept of H(X) = {bits:.3f} bits. All are {set_in_words(F)} against "
+        f"someone who knows nothing else about the person. What else each promises: ε against "
+        f"someone who knows U, and ε whatever is true."
+    )
+
+
+def _grid(records: Sequence[Mapping[str, Any]], epsilon: float) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid.add_column(f"ε = {shortest(epsilon)}", no_wrap=True)
+    for head in _HEADS:
+        grid.add_column(head, justify="right", no_wrap=len(head) < 9)
+    best = min((r["error"] for r in records if r["error"] >= 0), default=math.inf)
+    for record in records:
+        is_best = record["error"] <= best < math.inf
+        cells = (
+            _error(record["error"], is_best=is_best),
+            _reports(record["reports"]),
+            _share(record["estimable"]),
+            f"{record['utility'] / math.log(2):.3f}",
+            f"{100 * record['normalised']:.1f} %",
+            _level(record["epsilon_given_u"]),
+            _level(record["epsilon_all"]),
+        )
+        grid.add_row(record["protocol"], *cells, style="bold" if is_best else None)
+    return grid
+
+
+def _error(error: float, *, is_best: bool) -> str:
+    if math.isnan(error):
+        return ""
+    return "none" if math.isinf(error) else f"{'★ ' * is_best}{100 * error:.2f}"
+
+
+def _reports(needed: float) -> str:
+    if math.isnan(needed):
+        return ""
+    return "never" if math.isinf(needed) else _brief(needed)
+
+
+def _brief(count: float) -> str:
+    """A number of reports, large ones to three digits."""
+    for unit, word in ((1e9, "billion"), (1e6, "million")):
+        if count >= unit:
+            return f"{count / unit:.3g} {word}"
+    return f"{count:,.0f}"
+
+
+def _share(estimable: float) -> str:
+    return "" if math.isnan(estimable) else f"{100 * estimable:.0f} %"
+
+
+def _level(epsilon: float) -> str:
+    if math.isnan(epsilon):
+        return ""
+    return "none" if math.isinf(epsilon) else f"{epsilon:.3g}"

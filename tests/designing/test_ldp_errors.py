@@ -1,0 +1,100 @@
+"""Plain LDP of the record: never worse than what is usual, as others implement it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import rldp
+from rldp import ChiSquareSet, Table
+from rldp.designing import error_programmes
+from rldp.designing.optimal.subset_selection import subset_selection, usual_variance
+from rldp.utility.goal import Goal, goal_error
+
+
+def random_table(n_s: int, n_u: int) -> Table:
+    rng = np.random.default_rng(n_s * n_u)
+    p = rng.dirichlet(np.full(n_s * n_u, 0.5))
+    return Table(rng.multinomial(1000, p).reshape(n_s, n_u) + 1)
+
+
+def all_subsets(n: int, d: int, factor: float) -> np.ndarray:
+    """Subset selection, output by output: Q[x, y]."""
+    Q = np.array(
+        [[factor if x in subset else 1.0 for subset in combinations(range(n), d)] for x in range(n)]
+    )
+    return Q / Q.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 2), (7, 1), (8, 3)])
+def test_the_usual_variance_is_that_of_all_subsets(n, d):
+    """The usual estimate is linear in whether a report holds the cell."""
+    p, factor = np.random.default_rng(n).dirichlet(np.ones(n)), np.e
+    Q = all_subsets(n, d, factor)
+    holds = np.array([[x in subset for subset in combinations(range(n), d)] for x in range(n)])
+    low, high = Q[1] @ holds[0], Q[0] @ holds[0]
+    e = (holds - low) / (high - low)  # of cell x, for every report
+    np.testing.assert_allclose(Q @ e.T, np.eye(n), atol=1e-12)
+    variance = (e**2 @ (p @ Q) - p**2).sum()
+    assert usual_variance(p, d, factor) == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("shape", [(3, 4), (6, 10), (10, 10)])
+def test_balanced_subsets_have_the_errors_of_all_subsets(shape, epsilon):
+    """Every pair of cells is in a report equally often, and so the usual estimate is as good."""
+    table, factor = random_table(*shape), float(np.exp(epsilon))
+    n = table.p_su.size
+    Q = subset_selection(table.p_su, factor)
+    assert Q is not None
+    flat = Q.reshape(n, -1)
+    np.testing.assert_allclose(flat.sum(axis=1), 1.0)
+    assert (flat.max(axis=0) / flat.min(axis=0)).max() <= factor * (1 + 1e-12)
+    holds = flat > flat.min(axis=0) * (1 + 1e-9)
+    d = int(holds[:, 0].sum())
+    chances = flat @ holds.T  # that a report of x holds x'
+    assert np.ptp(np.diag(chances)) < 1e-12
+    assert np.ptp(chances[~np.eye(n, dtype=bool)]) < 1e-9
+    usual = usual_variance(table.p_su, d, factor)
+    assert usual == min(usual_variance(table.p_su, size, factor) for size in range(1, n))
+    assert goal_error(Q, Goal.named("cells", table), table.p_su).total <= usual * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("shape", [(2, 3), (3, 4), (5, 5)])
+def test_no_usual_protocol_is_better(shape, epsilon):
+    table, factor = random_table(*shape), float(np.exp(epsilon))
+    p = table.p_su.ravel()
+    found = rldp.design(
+        ChiSquareSet(table), epsilon, "ldp-optimal", goal="cells", effort="quick"
+    ).error.total
+    for d in range(1, p.size):  # GRR is d = 1
+        assert found <= usual_variance(p, d, factor) * (1 + 1e-6)
+    grr = rldp.design(ChiSquareSet(table), epsilon, "grr", goal="cells").error.total
+    assert found <= grr * (1 + 1e-6)
+    low = 1 / (factor + 1)  # OUE: bits are 1 with chances 1/2 and 1/(e^ε + 1)
+    q = low + (0.5 - low) * p
+    assert found <= (q * (1 - q)).sum() / (0.5 - low) ** 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(6, 10), (10, 10)])
+def test_many_cells_are_never_worse_either(shape):
+    table = random_table(*shape)
+    found = rldp.design(ChiSquareSet(table), 1.0, "ldp-optimal", goal="cells", effort="quick")
+    usual = min(usual_variance(table.p_su, d, np.e) for d in range(1, table.p_su.size))
+    assert found.error.total <= usual
+    assert rldp.audit(found).epsilon_plain <= 1 + 1e-12
+
+
+def test_where_bits_are_better_they_are_taken(monkeypatch):
+    table = random_table(4, 4)
+    grr = rldp.design(ChiSquareSet(table), 1.0, "grr")
+    worse = error_programmes.Designed(grr.matrix, {}, "work")
+    monkeypatch.setattr(error_programmes, "ldp_optimal", lambda *_: worse)
+    p = rldp.design(ChiSquareSet(table), 1.0, "ldp-optimal", goal="cells", effort="quick")
+    assert p.channel.n_outputs == 2**16
+    assert p.error.total < goal_error(grr.matrix, p.error.goal, table.p_su).total
+    assert rldp.audit(p).epsilon_plain <= 1 + 1e-12
