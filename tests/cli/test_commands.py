@@ -13,6 +13,7 @@ import pytest
 
 import rldp
 from rldp.cli import main
+from rldp.cli.comparison import comparison
 
 ADULT = ["adult", "--sensitive", "race", "--useful", "sex"]
 SOME = ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr", "polyopt", "ceiling")
@@ -240,3 +241,26 @@ def test_a_plan_for_a_goal(survey, tmp_path, capsys):
     assert main(["plan", str(file), "--goal", "s", "--json"]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)["quantities"]]
     assert tuple(names) == rldp.load(file).schema.s_labels
+
+
+def test_the_star_is_for_the_smallest_error_among_equal_promises(capsys):
+    levels = {"grr": (0.7, 1.0, 1.0), "grr-cr": (0.5, math.inf, math.inf), "best": (0.6, 1.0, 6.0)}
+    records = [
+        {
+            "protocol": name,
+            "epsilon": 1.0,
+            "error": error,
+            "reports": 10.0,
+            "estimable": 1.0,
+            "utility": 1.0,
+            "normalised": 0.5,
+            "epsilon_given_u": known,
+            "epsilon_all": always,
+        }
+        for name, (error, known, always) in levels.items()
+    ]
+    F = rldp.ChiSquareSet(rldp.Table([[4, 3], [2, 6]]))
+    for chosen, best in ((records, "best"), (records[:2], "grr-cr")):
+        comparison(chosen, F)
+        rows = capsys.readouterr().out.splitlines()
+        assert [row.split()[0] for row in rows if "★" in row][0] == best

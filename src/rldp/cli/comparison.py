@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rldp.uncertainty import UncertaintySet
 
 _CELLS = "cells"  # the usual goal
+_BEST = "best"
 _ESTIMATED = {
     _CELLS: "the cells",
     "s": "the shares of S",
@@ -36,9 +37,11 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: st
         console.print(_grid([r for r in records if r["epsilon"] == epsilon], epsilon))
     bits = F.table.entropy / math.log(2)
     what = _ESTIMATED.get(goal, _ESTIMATED[_CELLS])
+    has_best = any(record["protocol"] == _BEST for record in records)
+    of = f" of those that promise as much as {_BEST}" if has_best else ""
     paragraph(
         f"± the root mean squared error, in percentage points, of estimates of {what} from "
-        f"{F.table.n:,} reports, ★ the smallest; how many reports estimate all of them to ± 1 "
+        f"{F.table.n:,} reports, ★ the smallest{of}; how many reports estimate all of them to ± 1 "
         f"percentage point (95 % intervals), and what share of them can be estimated; the "
         f"information that is kept of H(X) = {bits:.3f} bits. All are {set_in_words(F)} against "
         f"someone who knows nothing else about the person. What else each promises: ε against "
@@ -51,9 +54,10 @@ def _grid(records: Sequence[Mapping[str, Any]], epsilon: float) -> Grid:
     grid.add_column(f"ε = {shortest(epsilon)}", no_wrap=True)
     for head in _HEADS:
         grid.add_column(head, justify="right", no_wrap=len(head) < 9)
-    best = min((r["error"] for r in records if r["error"] >= 0), default=math.inf)
+    rivals = [r for r in records if r["error"] >= 0 and _promises_as_much(r, records)]
+    best = min((r["error"] for r in rivals), default=math.inf)
     for record in records:
-        is_best = record["error"] <= best < math.inf
+        is_best = record in rivals and record["error"] <= best < math.inf
         cells = (
             _error(record["error"], is_best=is_best),
             _reports(record["reports"]),
@@ -65,6 +69,16 @@ def _grid(records: Sequence[Mapping[str, Any]], epsilon: float) -> Grid:
         )
         grid.add_row(record["protocol"], *cells, style="bold" if is_best else None)
     return grid
+
+
+def _promises_as_much(record: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a protocol keeps the further levels that `best` keeps, if that is compared."""
+    return all(
+        record[level] <= other[level] * (1 + 1e-9)
+        for other in records
+        if other["protocol"] == _BEST
+        for level in ("epsilon_given_u", "epsilon_all")
+    )
 
 
 def _error(error: float, *, is_best: bool) -> str:
@@ -81,10 +95,7 @@ def _reports(needed: float) -> str:
 
 def _brief(count: float) -> str:
     """A number of reports, large ones to three digits."""
-    for unit, word in ((1e9, "billion"), (1e6, "million")):
-        if count >= unit:
-            return f"{count / unit:.3g} {word}"
-    return f"{count:,.0f}"
+    return f"{count:,.0f}" if count < 1e6 else f"{count:.2e}".replace("e+0", "e").replace("+", "")
 
 
 def _share(estimable: float) -> str:
