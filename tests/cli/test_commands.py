@@ -263,4 +263,4 @@ def test_the_star_is_for_the_smallest_error_among_equal_promises(capsys):
     for chosen, best in ((records, "best"), (records[:2], "grr-cr")):
         comparison(chosen, F)
         rows = capsys.readouterr().out.splitlines()
-        assert [row.split()[0] for row in rows if "★" in row][0] == best
+        assert next(row.split()[0] for row in rows if "★" in row) == best
