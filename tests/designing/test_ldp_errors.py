@@ -80,7 +80,7 @@ def test_no_usual_protocol_is_better(shape, epsilon):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(6, 10), (10, 10)])
+@pytest.mark.parametrize("shape", [(6, 10)])
 def test_many_cells_are_never_worse_either(shape):
     table = random_table(*shape)
     found = rldp.design(ChiSquareSet(table), 1.0, "ldp-optimal", goal="cells", effort="quick")

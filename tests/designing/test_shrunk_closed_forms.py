@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def broken(Q: np.ndarray, guarantee: Guarantee) -> float:
     return float(worst)
 
 
-SEARCHED = {"optimal": ["by pair"], "best": ["further sets"]}  # the others: tests of layers
+SEARCHED = {"optimal": ["by pair"], "best": ["all by pair"]}  # the others: tests of layers
 
 
 @pytest.mark.parametrize(
@@ -87,8 +88,13 @@ def test_goals_go_with_every_guarantee(name, kind):
     assert p.error.is_estimable
     assert all(broken(p.matrix, g) <= 1e-9 for g in p.guarantees)
     if kind != "further sets":  # whose search takes a minute
-        best = rldp.design(F, protocol="optimal", goal="cells", effort="quick", **asked)
-        assert best.error.total <= p.error.total
+        assert least_error(kind) <= p.error.total
+
+
+@cache
+def least_error(kind: str) -> float:
+    asked = {"epsilon": 1.0, **STACKS[kind]}
+    return rldp.design(F, protocol="optimal", goal="cells", effort="quick", **asked).error.total
 
 
 @settings(max_examples=10)
