@@ -29,7 +29,7 @@ _LISTED_CELLS = 30  # up to which it is exact, and bounds what is private over a
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
 _LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
-_POLISH_SHARE = 0.3  # of the work, where PolyOpt is most of the way
+_JOINT_SHARE, _POLISH_SHARE = 0.5, 0.3  # of the work; the less where PolyOpt is most of the way
 _WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
@@ -63,7 +63,7 @@ def optimal_columns(
     factor = float(np.exp(least))
     master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
     gain, told = Information(private.weights), progress or untold
-    share = 1.0 if private.is_joint else _POLISH_SHARE
+    share = _JOINT_SHARE if private.is_joint else _POLISH_SHARE
     clock = Clock(share * effort.work, deadline)
     search = Search(private, master, first.table.entropy, clock, deadline, told, effort, gain)
     is_interrupted = is_hurried = False
