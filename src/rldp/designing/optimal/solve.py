@@ -39,6 +39,7 @@ def optimal_columns(
     *,
     hidden: bool = False,
     seeds: Array | None = None,
+    late_seeds: Array | None = None,
     effort: Effort = EFFORTS["normal"],
     deadline: float = np.inf,
     progress: Progress | None = None,
@@ -50,6 +51,7 @@ def optimal_columns(
         hidden: whether the randomiser may not read s; then Q has one row that all s share.
         seeds: columns to be mixed in, shape (columns, n_s, n_u); those that break a guarantee are
             pulled in.
+        late_seeds: the same, mixed in at the end, so that they cannot lead the search astray.
         effort: when to stop, counted in work.
         deadline: time.monotonic() at which to stop with the best so far.
         progress: told after every round.
@@ -90,6 +92,9 @@ def optimal_columns(
         elif p_su.size <= _MOST_CELLS:
             search.go_on()
         if p_su.size <= _MOST_CELLS:
+            search.polish()
+        if late_seeds is not None:
+            search.add(private.pulled_in(late_seeds))
             search.polish()
     except KeyboardInterrupt:
         is_interrupted = True
