@@ -196,7 +196,7 @@ def test_most_of_the_optimum_is_found(monkeypatch):
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.058), (4.0, 0.54)])
 def test_little_work_goes_into_the_protocol_first(epsilon, least):
-    """With half a nominal second it keeps nearly what it keeps with sixty: 5.89 and 54.04 %."""
+    """With half a nominal second it keeps nearly what it keeps with forty: 5.89 and 54.04 %."""
     table = rldp.datasets.jeffreys(9, 9, 1000, seed=1).table
     p_min = ChiSquareSet(table).conditional_bounds[0]
     found = best_columns(table.p_su, p_min, epsilon, distinct=True, deadline=Limit(0.5))

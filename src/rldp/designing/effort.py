@@ -31,7 +31,7 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(patience=1, rounds=4, boxes=300, protocols=6, starts=1, work=20.0),
-    "normal": Effort(patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, work=60.0),
+    "normal": Effort(patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, work=45.0),
     "thorough": Effort(
         patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, work=240.0
     ),

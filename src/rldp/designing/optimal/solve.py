@@ -28,8 +28,8 @@ _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is nev
 _LISTED_CELLS = 30  # up to which it is exact, and bounds what is private over a smaller set
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
-_LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
-_JOINT_SHARE, _POLISH_SHARE = 0.5, 0.3  # of the work; the less where PolyOpt is most of the way
+_LARGE_SHARE = 0.85  # and for PolyOpt on large tables, where it is most of the way
+_JOINT_SHARE, _POLISH_SHARE = 2 / 3, 0.3  # of the work; the less where PolyOpt is most of the way
 _WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
