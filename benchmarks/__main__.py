@@ -13,6 +13,7 @@ NAMES = (
     "design",
     "polyopt",
     "optimal",
+    "large",
     "layers",
     "goals",
     "load",

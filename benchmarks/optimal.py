@@ -16,11 +16,6 @@ from benchmarks.timing import Effort, console, show
 from rldp.designing.closed_forms import FAMILIES
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
-LARGE = {
-    "16×15, Adult": ("education", "occupation"),
-    "6×42, Adult": ("relationship", "native-country"),
-}
-LARGE_EPSILONS = (0.5, 1.0, 2.0, 4.0)
 LARGER = {"5×5, random": (5, 5), "4×4, random": (4, 4)}
 REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "reference_cases.json"
 PICTURE = Path(__file__).parent.parent / "docs" / "optimal.png"
@@ -29,7 +24,6 @@ PICTURE = Path(__file__).parent.parent / "docs" / "optimal.png"
 def run(effort: Effort) -> None:  # noqa: ARG001  # every benchmark answers this call
     records = _mean_curves()
     _others()
-    _large()
     from rldp.presentation.plots import tradeoff
 
     tradeoff(records, PICTURE, title="Mean of 15 random tables, 3×3, 1,000 records each, α = 0.05")
@@ -108,28 +102,3 @@ def _others() -> None:
     head = ["table", "ε", "closed forms, exact", "PolyOpt"]
     head += ["optimal, quick", "CPU s", "optimal, normal", "CPU s", "certified bound", "ceiling"]
     show("I/H on other tables", head, lines)
-
-
-def _large() -> None:
-    """The optimal protocol is never below PolyOpt with the same work, nor below a closed form."""
-    lines = []
-    for title, columns in LARGE.items():
-        F = rldp.ChiSquareSet(rldp.datasets.adult(*columns))
-        for epsilon in LARGE_EPSILONS:
-            closed = max(
-                record["utility"]
-                for bounds in ("sharp", "exact")
-                for record in rldp.compare(F, epsilon, protocols=list(FAMILIES), bounds=bounds)
-            )
-            polyopt = rldp.design(F, epsilon, "polyopt", effort="thorough")
-            start = time.process_time()
-            p = rldp.design(F, epsilon, "optimal", effort="thorough")
-            seconds = time.process_time() - start
-            is_best = p.utility >= max(closed, polyopt.utility) - 1e-9
-            values = (closed, polyopt.utility, p.utility)
-            shares = [f"{100 * x / F.table.entropy:.2f} %" for x in values]
-            answer = [p.name, f"{seconds:.0f}", "yes" if is_best else "no"]
-            lines.append([title, f"{epsilon:g}", *shares, *answer])
-            console.print(f"{title} ε = {epsilon:g}: {lines[-1][2:]}")
-    head = ["table", "ε", "closed forms", "PolyOpt", "optimal", "which", "CPU s", "none above it"]
-    show("I/H on large tables, effort thorough", head, lines)

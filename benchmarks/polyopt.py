@@ -83,7 +83,7 @@ def _large() -> None:
                 for record in rldp.compare(F, epsilon, protocols=CLOSED_FORMS, bounds="paper")
             )
             start = time.perf_counter()
-            p = rldp.design(F, epsilon, "polyopt", time_limit=PATIENCE)
+            p = rldp.design(F, epsilon, "polyopt", effort="thorough", time_limit=PATIENCE)
             seconds = time.perf_counter() - start
             gap = math.inf if p.optimality_gap is None else p.optimality_gap / p.utility
             rows.append(

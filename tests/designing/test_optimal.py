@@ -12,6 +12,9 @@ from scipy.optimize import linprog, minimize
 
 import rldp
 from rldp.cli import main
+from rldp.designing import programmes
+from rldp.designing.closed_forms import FAMILIES
+from rldp.designing.column_generation.solution import Solution
 from rldp.designing.optimal.branch_and_bound import Branching
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import apart
@@ -272,12 +275,37 @@ def test_never_below_others_nor_above_the_ceiling(seed):
     F = ChiSquareSet(random_table(seed))
     epsilon = float(np.random.default_rng(seed).choice([0.25, 0.5, 1.0, 2.0, 4.0]))
     p = rldp.design(F, epsilon, "optimal", effort="quick")
-    for other in ("polyopt", "srr", "grr"):
-        assert p.utility >= rldp.design(F, epsilon, other).utility - 1e-9
+    for other in ("polyopt", *FAMILIES):
+        assert p.utility >= rldp.design(F, epsilon, other).utility - 2e-9
     assert p.utility + p.optimality_gap <= rldp.ceiling(F, epsilon) + 1e-9
     assert rldp.audit(p).epsilon <= epsilon
     assert rldp.verify(p).conditions > 0
     assert p.matrix.shape[2] <= F.table.p_su.size
+
+
+@pytest.mark.parametrize(
+    ("shape", "epsilon"),
+    [((2, 7), 0.5), ((2, 7), 2.0), pytest.param((5, 11), 1.0, marks=pytest.mark.slow)],
+)
+def test_never_below_others_where_nothing_is_proved(shape, epsilon):
+    F = ChiSquareSet(rldp.datasets.jeffreys(*shape, 5000, seed=3).table)
+    p = rldp.design(F, epsilon, "optimal", effort="quick")
+    assert p.utility >= rldp.design(F, epsilon, "polyopt", effort="quick").utility - 2e-9
+    for bounds in ("sharp", "exact"):
+        for record in rldp.compare(F, epsilon, protocols=list(FAMILIES), bounds=bounds):
+            assert p.utility >= record["utility"] - 2e-9, record
+    assert rldp.verify(p).conditions > 0
+
+
+def test_a_search_that_finds_nothing_gives_the_best_closed_form(monkeypatch):
+    """What is returned is chosen at the end, whatever the search did."""
+    Q = np.ones((3, 4, 1))
+    monkeypatch.setattr(programmes, "optimal_columns", lambda *_, **__: Solution(Q, 0.0, np.inf))
+    F = ChiSquareSet(rldp.datasets.jeffreys(3, 4, 1000, seed=1).table)
+    p = rldp.design(F, 1.0, "optimal")
+    most = max(r["utility"] for r in rldp.compare(F, 1.0, protocols=list(FAMILIES)))
+    assert p.utility == pytest.approx(most, abs=1e-9)
+    assert p.name in FAMILIES
 
 
 @pytest.mark.parametrize("seed", [0, 4, 8])

@@ -19,6 +19,7 @@ from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.polyopt.tau_interval import TauInterval
+from rldp.designing.solvers.work import Limit
 from rldp.information import mutual_information
 from tests.support import strategies as some
 from tests.support.effort import many
@@ -191,6 +192,15 @@ def test_most_of_the_optimum_is_found(monkeypatch):
     found = solved(F, 1.0, seconds=3.0)
     assert mutual_information(F.table.p_su, found.Q) >= 0.97 * exact.utility
     assert found.bound <= 1.1 * exact.utility
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.058), (4.0, 0.54)])
+def test_little_work_goes_into_the_protocol_first(epsilon, least):
+    """With half a nominal second it keeps nearly what it keeps with forty: 5.89 and 54.04 %."""
+    table = rldp.datasets.jeffreys(9, 9, 1000, seed=1).table
+    p_min = ChiSquareSet(table).conditional_bounds[0]
+    found = best_columns(table.p_su, p_min, epsilon, distinct=True, deadline=Limit(0.5))
+    assert mutual_information(table.p_su, found.Q) >= least * table.entropy
 
 
 @pytest.mark.parametrize("kind", some.SETS)

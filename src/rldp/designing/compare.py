@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -23,7 +24,7 @@ from rldp.designing.catalogue import (
     checked_names,
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
-from rldp.designing.design import searched
+from rldp.designing.design import MOST_OUTPUTS, most_useful, searched
 from rldp.designing.draft import Draft
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.sorted_pricing import SortedPricing
@@ -209,12 +210,23 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
             _Line(float(k), FAMILIES[name].channel(F, float(e), chosen))
             for k, e, chosen in zip(kept, epsilons, each, strict=True)
         ]
-    lines = []
-    for e in epsilons:
-        draft = searched(name, asked.bounds, asked.options(name, float(e)))
-        go_on_unless(draft.ended == INTERRUPTED)
-        lines.append(_Line(draft.utility(F), draft.channel))
-    return lines
+    drafts: dict[float, Draft] = {}
+    for e in sorted(set(epsilons.tolist())):
+        drafts[e] = _continued(name, asked, e, list(drafts.values())[-1:])
+        go_on_unless(drafts[e].ended == INTERRUPTED)
+    return [_Line(drafts[e].utility(F), drafts[e].channel) for e in epsilons.tolist()]
+
+
+def _continued(name: str, asked: _Asked, epsilon: float, last: list[Draft]) -> Draft:
+    """What a search finds, no less useful than the last one at a smaller ε, which is private too.
+
+    Outputs of the last are mixed in after the search. Before it, they save no time and can
+    lead it to a worse end.
+    """
+    options = asked.options(name, epsilon)
+    few = tuple(draft.channel for draft in last if draft.channel.n_outputs <= MOST_OUTPUTS)
+    found = searched(name, asked.bounds, replace(options, neighbours=few))
+    return replace(most_useful([found, *last], options), ended=found.ended)
 
 
 def search(

@@ -29,11 +29,12 @@ from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal, U, as_goal
 
-_FEW_CELLS = 49  # up to which a search finds what closed forms keep by itself
+_PROVED_CELLS = 12  # up to which a proof tells how far exact closed forms could be above
+_FEW_CELLS = 49  # up to which the outputs of closed forms do not help a search
 _IDENTIFYING = ("grr", "srr", "grr-cr")  # closed forms that tell all cells apart
 _TUNED = ("ir", "grr-cr")  # closed forms whose parameters are chosen for a goal as well
 _MIXED = ("ir", "grr-cr", "ue-cr")  # families with outputs outside the cone of PolyOpt
-_MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
+MOST_OUTPUTS = 2**15  # of a protocol whose outputs are mixed with others
 _MOST_CELLS = 300  # where exact bounds are tried for "best"
 
 
@@ -275,10 +276,8 @@ def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: floa
 @on_one_thread
 def searched(name: str, bounds: str, options: programmes.Options) -> Draft:
     """What a programme, or the search for the best mixture, finds."""
-    is_mixed = (
-        name == "optimal" and options.goal is None and options.F.table.counts.size > _FEW_CELLS
-    )
-    if name == BEST or (is_mixed and options.layers is not None and not options.hidden):
+    is_compared = name == "optimal" and options.goal is None and options.layers is not None
+    if name == BEST or (is_compared and not options.hidden):
         return _best(name, bounds, options)
     return _programme(name, options)
 
@@ -306,26 +305,28 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     if options.goal is not None and layers is not None:
         known += [_for_goal(name, options, {}) for name in _TUNED]
         known.append(closed_form("ue", F, epsilon, "sharp", {"variant": "optimised"}, layers))
+    n_cells, least = F.table.counts.size, 0 if name == BEST else _PROVED_CELLS
     try:
-        if layers is not None and options.goal is None and F.table.counts.size <= _MOST_CELLS:
+        if layers is not None and options.goal is None and least < n_cells <= _MOST_CELLS:
             known += drafts(("ir", "ue-cr"), "exact")  # the others keep no slack
     except KeyboardInterrupt:
-        return replace(_most_useful(known, options), ended=INTERRUPTED)
+        return replace(most_useful(known, options), ended=INTERRUPTED)
     mixed = [
         draft.channel
         for draft in known
-        if draft.name in _MIXED and draft.channel.n_outputs <= _MOST_OUTPUTS
+        if draft.name in _MIXED and draft.channel.n_outputs <= MOST_OUTPUTS
+        if name == BEST or n_cells > _FEW_CELLS
     ]
     found = programmes.optimal(options, mixed)
     mixture = Draft(name, found.channel, found.parameters, {})
     # closed forms know nothing of further sets and levels by pair
-    best = _most_useful([mixture, *(known if layers is not None else [])], options)
+    best = most_useful([mixture, *(known if layers is not None else [])], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
     return replace(best, parameters=parameters, bound=found.bound, ended=found.ended)
 
 
-def _most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
+def most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
     """The draft with the most information, or the smallest error of the goal."""
     aim = options.aim
     if aim is None:

@@ -32,12 +32,12 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(patience=1, rounds=4, boxes=300, protocols=6, starts=1, divisions=0, work=10.0),
+    "quick": Effort(patience=1, rounds=4, boxes=300, protocols=6, starts=1, divisions=0, work=20.0),
     "normal": Effort(
-        patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, divisions=1, work=30.0
+        patience=3, rounds=20, boxes=3_000, protocols=15, starts=1, divisions=1, work=45.0
     ),
     "thorough": Effort(
-        patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, divisions=8, work=100.0
+        patience=20, rounds=1_000, boxes=200_000, protocols=60, starts=4, divisions=8, work=240.0
     ),
 }
 

@@ -65,6 +65,7 @@ class Options:
     effort: str = "normal"
     time_limit: float = np.inf
     progress: Progress | None = None
+    neighbours: tuple[Channel, ...] = ()  # found at other ε; mixed in where I(X;Y) counts
 
     def __post_init__(self) -> None:
         """Refuse what nobody knows."""
@@ -205,6 +206,7 @@ def optimal(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
         options.guarantees,
         hidden=options.hidden,
         seeds=_columns(channels),
+        late_seeds=_columns(options.neighbours),
         effort=checked_effort(options.effort),
         deadline=options.deadline,
         progress=options.progress,

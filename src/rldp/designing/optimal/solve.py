@@ -28,8 +28,8 @@ _QUICK_CELLS = 25  # up to which PolyOpt takes a few seconds at most, and is nev
 _LISTED_CELLS = 30  # up to which it is exact, and bounds what is private over a smaller set
 _MOST_CELLS = 300  # beyond, only what others found is mixed
 _SHARE = 0.2  # of the time for each of the programmes that come before the search,
-_LARGE_SHARE = 0.6  # and for PolyOpt on large tables, where it is most of the way
-_POLISH_SHARE = 0.3  # of the work, where PolyOpt is most of the way
+_LARGE_SHARE = 0.85  # and for PolyOpt on large tables, where it is most of the way
+_JOINT_SHARE, _POLISH_SHARE = 2 / 3, 0.3  # of the work; the less where PolyOpt is most of the way
 _WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
@@ -39,6 +39,7 @@ def optimal_columns(
     *,
     hidden: bool = False,
     seeds: Array | None = None,
+    late_seeds: Array | None = None,
     effort: Effort = EFFORTS["normal"],
     deadline: float = np.inf,
     progress: Progress | None = None,
@@ -50,6 +51,7 @@ def optimal_columns(
         hidden: whether the randomiser may not read s; then Q has one row that all s share.
         seeds: columns to be mixed in, shape (columns, n_s, n_u); those that break a guarantee are
             pulled in.
+        late_seeds: the same, mixed in at the end, so that they cannot lead the search astray.
         effort: when to stop, counted in work.
         deadline: time.monotonic() at which to stop with the best so far.
         progress: told after every round.
@@ -63,7 +65,7 @@ def optimal_columns(
     factor = float(np.exp(least))
     master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
     gain, told = Information(private.weights), progress or untold
-    share = 1.0 if private.is_joint else _POLISH_SHARE
+    share = _JOINT_SHARE if private.is_joint else _POLISH_SHARE
     clock = Clock(share * effort.work, deadline)
     search = Search(private, master, first.table.entropy, clock, deadline, told, effort, gain)
     is_interrupted = is_hurried = False
@@ -90,6 +92,9 @@ def optimal_columns(
         elif p_su.size <= _MOST_CELLS:
             search.go_on()
         if p_su.size <= _MOST_CELLS:
+            search.polish()
+        if late_seeds is not None:
+            search.add(private.pulled_in(late_seeds))
             search.polish()
     except KeyboardInterrupt:
         is_interrupted = True

@@ -34,7 +34,7 @@ Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is undecided
 FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
 IN, OUT = np.int8(1), np.int8(-1)
 _NO_CELL = -1  # no cell is fractional
-_WORK_OF_BOUNDS, _WORK_OF_ENTRY = 3e-4, 1e-7  # nominal seconds
+_WORK_OF_BOUNDS, _WORK_OF_ENTRY = 2e-4, 7e-8  # nominal seconds
 _BISECT = -1  # in place of a cell: bisect the range of m(H)
 
 

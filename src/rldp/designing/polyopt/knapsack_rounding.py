@@ -12,7 +12,7 @@ from rldp._types import Array, Flags, Indices
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.solvers.work import spend
 
-_WORK_OF_CALL, _WORK_OF_CELL = 5e-4, 5e-7  # nominal seconds
+_WORK_OF_CALL, _WORK_OF_CELL = 4e-4, 3.5e-7  # nominal seconds
 
 
 class Prefixes(NamedTuple):

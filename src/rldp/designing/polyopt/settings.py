@@ -35,8 +35,8 @@ class Methods:
     most_listed_u: int = 12  # values of U; beyond, they are not listed either
     most_exact_cells: int = 49  # beyond, exact pricing closes the gap too slowly
     most_direct_cells: int = 30  # beyond, the search for large tables runs before exact pricing,
-    head_start: float = 10.0  # for so much work at most
-    work: float = 30.0  # of a search on a large table, where nobody says
+    head_start: float = 6.0  # for so much work at most
+    work: float = 20.0  # of a search on a large table, where nobody says
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ExactPricing:
     closed_relative: float = 1e-7  # the same relative to the gain of a column, if that is less,
     rounding: float = 1e-13  # but no less than rounding errors
     columns_per_round: int = 200
-    patience: float = 20.0  # times the work of a search on a large table, after which it gives up
+    patience: float = 10.0  # times the work of a search on a large table, after which it gives up
     most_branch_numbers: float = 1e9  # branches times blocks times vertices: bounds the memory
     most_tabulated: float = 5e4  # products of vertices that are tabulated rather than searched
 
@@ -177,9 +177,9 @@ class LargeTables:
     """The phases of the search on large tables."""
 
     start_share: float = 0.05  # of the work that is left, for the duals to start from
-    relaxed_share: float = 0.55  # for rounds on the relaxed master,
+    relaxed_share: float = 0.7  # for rounds on the relaxed master,
     least_relaxed_share: float = 0.2  # or this, if the last proof took long
-    improve_share: float = 0.1  # for whole columns
+    improve_share: float = 0.3  # for whole columns
     repeat_share: float = 0.85  # after which no phase is repeated
     proof_reserve: float = 1.5  # times the last proof's work is kept for the next one
     closed_gap: float = 5e-4  # relative gap that counts as closed

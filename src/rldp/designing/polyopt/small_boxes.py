@@ -18,7 +18,7 @@ from rldp.designing.polyopt.s_block import Block, subset_sums
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.work import spend
 
-_WORK_OF_SUM, _WORK_OF_MULTIPLIER = 2.5e-8, 2.5e-9  # nominal seconds for every vertex
+_WORK_OF_SUM, _WORK_OF_MULTIPLIER = 1e-8, 1.1e-9  # nominal seconds for every vertex
 
 
 def box(block: Block, lo: float, hi: float, warm_start: Box | None = None) -> Box:
@@ -119,7 +119,7 @@ class _SubsetBox(Box):
         self, duals: Array, multipliers: Array, others: Array, most: int
     ) -> ExactBlockBound:
         net_gain = self._net_gain(duals)
-        spend(2 * multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
+        spend(4 * multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
         first = np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
 
         def bounds(which: Indices) -> tuple[Array, Array]:

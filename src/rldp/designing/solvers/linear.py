@@ -19,7 +19,7 @@ Indices = NDArray[np.int32]
 
 _TOLERANCE = 1e-10  # the smallest that HiGHS accepts
 _LONG = 2**14  # entries of a programme whose solution may take long
-_WORK_OF_RUN, _WORK_OF_ENTRY = 2e-4, 2e-9  # nominal seconds; that of an entry at every iteration
+_WORK_OF_RUN, _WORK_OF_ENTRY = 2e-4, 1.3e-9  # nominal seconds; that of an entry at every iteration
 _DUAL, _PRIMAL = 1, 4  # simplex: new rows keep the basis dual feasible, new columns primal feasible
 
 
