@@ -200,8 +200,8 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
         return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
     if name in FAMILIES and asked.is_tuned and asked.goal is not None:
         aim = Aim(asked.goal)
-        drafts = [closed_form_for_goal(name, F, float(e), aim) for e in epsilons]
-        return [_Line(draft.utility(F), draft.channel) for draft in drafts]
+        tuned = [closed_form_for_goal(name, F, float(e), aim) for e in epsilons]
+        return [_Line(draft.utility(F), draft.channel) for draft in tuned]
     if name in FAMILIES:
         found = optimum(name, F, epsilons, asked.bounds, {})
         kept = FAMILIES[name].utility(F, epsilons, found)
