@@ -112,6 +112,19 @@ def compare(
         goal = CELLS
     chosen = as_goal(goal, uncertainty.table)
     asked = _Asked(uncertainty, bounds, effort, time_limit, layers, chosen, is_tuned)
+    return _records(names, asked, values)
+
+
+def closed_forms_as_usual(
+    uncertainty: UncertaintySet, epsilons: Sequence[float], names: Sequence[str], goal: str | Goal
+) -> list[Record]:
+    """Closed forms with the parameters that keep most information, and their errors for a goal."""
+    chosen = as_goal(goal, uncertainty.table)
+    asked = _Asked(uncertainty, "sharp", "quick", None, {}, chosen, is_tuned=False)
+    return _records(names, asked, checked_epsilons(epsilons))
+
+
+def _records(names: Sequence[str], asked: _Asked, values: Array) -> list[Record]:
     records: list[Record] = []
     for name in names:
         start = time.perf_counter()

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rldp.designing.closed_forms import FAMILIES, closed_form
-from rldp.designing.compare import Record, compare
+from rldp.designing.compare import Record, closed_forms_as_usual
 from rldp.errors import DataError, ParameterError
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio.answers import FieldError
@@ -51,7 +51,7 @@ class Setting:
 
     @cached_property
     def _curves(self) -> list[Record]:
-        return compare(self.F, GRID, protocols=CLOSED_FORMS, goal=self.goal)
+        return closed_forms_as_usual(self.F, GRID, CLOSED_FORMS, self.goal)
 
     def curves(self, epsilon: float) -> list[Record]:
         """The closed forms over the grid, and on to a larger ε if one is asked for."""
@@ -69,7 +69,7 @@ class Setting:
             step = (epsilon - GRID[-1]) / _BEYOND
             beyond = [GRID[-1] + i * step for i in range(1, _BEYOND)] if step > 0 else []
             wanted = [*beyond, epsilon]
-            known = compare(self.F, wanted, protocols=CLOSED_FORMS, goal=self.goal)
+            known = closed_forms_as_usual(self.F, wanted, CLOSED_FORMS, self.goal)
             self.moves.put(epsilon, known)
         return known
 

@@ -16,9 +16,9 @@ import numpy as np
 
 
 class _Tally(threading.local):
-    """The work of one thread."""
+    """The work of one thread, in nominal nanoseconds: sums of integers have no rounding."""
 
-    seconds = 0.0
+    nanoseconds = 0
 
 
 _TALLY = _Tally()
@@ -26,12 +26,12 @@ _TALLY = _Tally()
 
 def spend(seconds: float) -> None:
     """Count work of so many nominal seconds, done by this thread."""
-    _TALLY.seconds += seconds
+    _TALLY.nanoseconds += round(1e9 * seconds)
 
 
-def spent() -> float:
-    """Nominal seconds of work that this thread has done so far."""
-    return _TALLY.seconds
+def spent() -> int:
+    """Nominal nanoseconds of work that this thread has done so far."""
+    return _TALLY.nanoseconds
 
 
 class Limit(NamedTuple):
@@ -60,7 +60,7 @@ class Clock:
 
     def now(self) -> float:
         """The share that is done, by work or by time, whichever is more."""
-        share = (spent() - self._first) / self.work
+        share = (spent() - self._first) / (1e9 * self.work)
         if self._deadline < np.inf:
             seconds = max(self._deadline - self._begin, 1e-9)
             by_time = (time.monotonic() - self._begin) / seconds
