@@ -15,7 +15,7 @@ from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.uncertainty import Guarantee
 
-EPSILONS = (0.5, 0.6, 0.75)
+EPSILONS = (0.5, 0.75)
 ROUNDING = 2e-9
 
 
@@ -28,7 +28,7 @@ def kept(F, epsilons, name, **options):
 @pytest.mark.parametrize("name", ["optimal", "polyopt"])
 @pytest.mark.parametrize("seed", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_curve_is_never_below_single_points_and_never_falls(name, seed):
-    F = ChiSquareSet(rldp.datasets.jeffreys(2, 4, 1000, seed=seed).table)
+    F = ChiSquareSet(rldp.datasets.jeffreys(2, 3, 1000, seed=seed).table)
     curve = [kept(F, EPSILONS, name)[e]["utility"] for e in EPSILONS]
     alone = [kept(F, e, name)[e]["utility"] for e in EPSILONS]
     assert np.all(np.array(curve) >= np.array(alone) - ROUNDING)
