@@ -29,9 +29,9 @@ def spend(seconds: float) -> None:
     _TALLY.nanoseconds += round(1e9 * seconds)
 
 
-def spent() -> int:
-    """Nominal nanoseconds of work that this thread has done so far."""
-    return _TALLY.nanoseconds
+def spent() -> float:
+    """Nominal seconds of work that this thread has done so far."""
+    return _TALLY.nanoseconds / 1e9
 
 
 class Limit(NamedTuple):
@@ -54,13 +54,13 @@ class Clock:
 
     def __init__(self, work: float, deadline: float = np.inf) -> None:
         """Take nominal seconds of work, and a time.monotonic() if the time is limited."""
-        self.work, self._first = work, spent()
+        self.work, self._first = work, _TALLY.nanoseconds
         self._begin, self._deadline = time.monotonic(), deadline
         self.is_hurried = False  # the time ran faster than the work when the clock was read last
 
     def now(self) -> float:
         """The share that is done, by work or by time, whichever is more."""
-        share = (spent() - self._first) / (1e9 * self.work)
+        share = (_TALLY.nanoseconds - self._first) / (1e9 * self.work)
         if self._deadline < np.inf:
             seconds = max(self._deadline - self._begin, 1e-9)
             by_time = (time.monotonic() - self._begin) / seconds
