@@ -1,4 +1,4 @@
-"""GRR-CR: a noisy s is reported; U goes with it if the noisy s is right, a made-up U otherwise."""
+"""GRR-CR: a noisy s with a noisy U, the true one if the noisy s is right, a made-up one if not."""
 
 from __future__ import annotations
 
