@@ -17,7 +17,7 @@ demo: .venv/demo
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# all but what takes seconds: about a minute
+# all but what takes seconds: a few minutes
 test-quick: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 

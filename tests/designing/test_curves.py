@@ -15,6 +15,8 @@ from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.uncertainty import Guarantee
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = (0.5, 0.75)
 ROUNDING = 2e-9
 

@@ -8,6 +8,8 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 
+pytestmark = pytest.mark.slow
+
 RACE = ChiSquareSet(rldp.datasets.adult(sensitive="race", useful="sex"))
 SMALL = ChiSquareSet(Table([[30, 10, 5], [10, 50, 20]]))
 

@@ -28,6 +28,8 @@ from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.shrunk import REDUCED, Wanted, is_kept, shrunk_closed_form
 from tests.support import strategies as some
 
+pytestmark = pytest.mark.slow
+
 TABLE = Table([[30, 10, 5], [10, 50, 20], [7, 0, 9]])
 F = ChiSquareSet(TABLE)
 BY_PAIR = np.array([[0, 1.0, 2.0], [0.7, 0, 1.0], [1.0, 1.5, 0]])
