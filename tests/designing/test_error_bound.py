@@ -96,3 +96,13 @@ def test_products_of_rows_by_a_loop():
     triangle = [J[i, j] * (1 if i == j else 2**0.5) for j in range(5) for i in range(j + 1)]
     values = [x @ J @ y for x, y in zip(a, b, strict=True)]
     assert products(a, b) @ triangle == pytest.approx(values)
+
+
+def test_a_set_around_another_table_says_nothing_of_these_frequencies():
+    """Its small level holds there; a bound that took it for one here would exceed the error."""
+    F = rldp.ChiSquareSet(rldp.Table([[300, 100], [100, 500]]))
+    other = rldp.ChiSquareSet(rldp.Table([[5, 40], [600, 3]]))
+    also = [rldp.Guarantee(other, 0.3)]
+    found = rldp.design(F, 3.0, "optimal", goal="cells", effort="quick", also=also).error
+    assert found.bound is not None
+    assert 0 < found.bound <= found.total

@@ -22,6 +22,7 @@ from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.bounded_influence import bounded
+from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.optimal.error_bound import Relaxation
 from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
@@ -29,7 +30,7 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
+from rldp.uncertainty import AllDistributions, Guarantee
 
 _STEPS_OF_MASSES = {True: 8, False: 4}  # between two rounds of pricing, on small and large tables
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 1e-3, 1e-4  # of the error, in the rounds, and last
@@ -49,7 +50,6 @@ _RARE = 1e-9  # mass of a column that is not released
 _DIGITS = 7  # by which columns are told apart
 _MOST_SUBSETS = 6  # S values whose subsets all begin a search
 _MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
-_AROUND = ConfidenceSet | AllDistributions | KnownDistribution  # sets that hold P̂
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
 
@@ -193,11 +193,17 @@ def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
 
 
 def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
-    """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs."""
+    """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs.
+
+    A set around the frequencies of another table need not hold those of the first.
+    """
+    counts = guarantees[0].table.counts
     return [
         float(g.factors[g.is_promised_pair].max())
         for g in guarantees
-        if g.is_complete and isinstance(g.uncertainty, _AROUND)
+        if g.is_complete
+        and is_around(g.uncertainty)
+        and (isinstance(g.uncertainty, AllDistributions) or np.array_equal(g.table.counts, counts))
     ]
 
 

@@ -53,7 +53,7 @@ class PrivateColumns:
         # conditions of curved sets come first, and each is in use only where it is needed
         self._guarantees = sorted(guarantees, key=lambda g: is_linear(g.uncertainty))
         self._curved = [g for g in self._guarantees if not is_linear(g.uncertainty)]
-        table = guarantees[0].table
+        self._table = table = guarantees[0].table
         n_s, n_u = table.n_s, table.n_u
         self.weights: Array = table.p_su.sum(axis=0, keepdims=True) if hidden else table.p_su
         index = np.arange(self.weights.size).reshape(self.weights.shape)
@@ -101,7 +101,7 @@ class PrivateColumns:
 
     def means(self) -> Array:
         """The linear forms P̂_{U|s}·T_s of S values with records, shape (values, variables)."""
-        table = self._guarantees[0].table
+        table = self._table
         seen = np.flatnonzero(table.p_s > 0)
         forms = np.zeros((seen.size, self.weights.size))
         for form, s in zip(forms, seen, strict=True):
