@@ -106,3 +106,21 @@ def test_a_set_around_another_table_says_nothing_of_these_frequencies():
     found = rldp.design(F, 3.0, "optimal", goal="cells", effort="quick", also=also).error
     assert found.bound is not None
     assert 0 < found.bound <= found.total
+
+
+def test_a_polytope_without_the_frequencies_bounds_nothing_at_them():
+    F = rldp.ChiSquareSet(TABLES["2×3"])
+    far = [[[0.5, 0.1, 0.1], [0.1, 0.1, 0.1]], [[0.4, 0.2, 0.1], [0.1, 0.1, 0.1]]]
+    also = [rldp.Guarantee(rldp.PolytopeSet(F.table, far), 0.2)]
+    found = rldp.design(F, 3.0, "optimal", goal="cells", effort="quick", also=also)
+    assert found.error.bound is not None
+    assert 0 < found.error.bound <= found.error.total
+    kept = rldp.design(F, 3.0, "optimal", effort="quick", also=also).utility
+    assert kept <= rldp.ceiling(F, 3.0, also=also) + 1e-9
+
+
+def test_polyopt_under_layers_claims_no_bound_for_all_protocols():
+    """The bound over simplices can be beaten by protocols that are private over F alone."""
+    F = rldp.ChiSquareSet(rldp.Table([[30, 10, 5], [10, 50, 20]]))
+    asked = {"goal": "cells", "effort": "quick", "epsilon_given_u": 1.0}
+    assert rldp.design(F, 1.0, "polyopt", **asked).error.bound is None

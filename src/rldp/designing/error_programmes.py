@@ -107,7 +107,8 @@ def polyopt(asked: Asked) -> Designed:
     """The least error over the columns of PolyOpt's cone."""
     F = asked.guarantees[0].uncertainty
     if len(asked.guarantees) > 1 or not asked.guarantees[0].is_uniform:
-        return optimal(asked._replace(guarantees=simplified(asked.guarantees)), None)
+        found = optimal(asked._replace(guarantees=simplified(asked.guarantees)), None)
+        return found._replace(parameters={})  # its bound is that of the simplices alone
     p_min = F.conditional_bounds[0]
     if not SortedPricing.is_possible(p_min):
         raise ParameterError(

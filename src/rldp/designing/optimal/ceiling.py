@@ -72,6 +72,6 @@ def _given_u(p_su: Array, epsilon: float, deadline: float) -> float:
 
 
 def is_around(F: UncertaintySet) -> bool:
-    """Whether the frequencies of its table belong to the set, as far as its kind tells."""
+    """Whether privacy over the set is privacy at the frequencies of its table."""
     kinds = ConfidenceSet | AllDistributions | KnownDistribution | PolytopeSet | SimplexSet
-    return isinstance(F, kinds)
+    return isinstance(F, kinds) and F.contains(F.table.p_su)

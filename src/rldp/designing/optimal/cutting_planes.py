@@ -38,6 +38,7 @@ class Cuts:
 
     def best(self, c: Array) -> Array:
         """The best column, after as many cuts as needed; it may lie slightly outside the cone."""
+        c = c / max(float(np.abs(c).max()), 1e-300)  # the solver takes large numbers for infinite
         for _ in range(_ROUNDS):
             T = self.maximum(c).weights
             if not self.cut(T[None], _BROKEN).any():

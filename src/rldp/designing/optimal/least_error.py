@@ -30,7 +30,7 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import AllDistributions, Guarantee
+from rldp.uncertainty import Guarantee
 
 _STEPS_OF_MASSES = {True: 8, False: 4}  # between two rounds of pricing, on small and large tables
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 1e-3, 1e-4  # of the error, in the rounds, and last
@@ -197,13 +197,11 @@ def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
 
     A set around the frequencies of another table need not hold those of the first.
     """
-    counts = guarantees[0].table.counts
+    p_su = guarantees[0].table.p_su
     return [
         float(g.factors[g.is_promised_pair].max())
         for g in guarantees
-        if g.is_complete
-        and is_around(g.uncertainty)
-        and (isinstance(g.uncertainty, AllDistributions) or np.array_equal(g.table.counts, counts))
+        if g.is_complete and is_around(g.uncertainty) and g.uncertainty.contains(p_su)
     ]
 
 
