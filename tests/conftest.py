@@ -10,6 +10,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from rldp.designing.effort import EFFORTS, Effort
 from tests.support.work import clock, searching_modules
 
 settings.register_profile(
@@ -35,6 +36,14 @@ def _searches_end_by_work():
             if hasattr(module, "time"):
                 patch.setattr(module, "time", clock)
         yield
+
+
+@pytest.fixture
+def little_work(monkeypatch):
+    """Searches take one or two steps, for laws that hold wherever a search ends."""
+    little = Effort(patience=1, rounds=1, boxes=50, protocols=2, starts=1, divisions=0, work=1.0)
+    for name in ("quick", "normal"):
+        monkeypatch.setitem(EFFORTS, name, little)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def pair_by_loop(F, Q, s, t) -> float:
     return max(found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(cases(KINDS, max_size=3))
 def test_levels_by_pair_by_the_literal_loop(case):
     F, channel = case

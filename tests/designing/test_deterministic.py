@@ -28,6 +28,7 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize(("shape", "name", "options"), CASES)
 def test_threads_and_load_change_nothing(shape, name, options, monkeypatch):
     F = rldp.ChiSquareSet(rldp.datasets.jeffreys(*shape, 1000, seed=1).table)
@@ -42,7 +43,7 @@ def test_threads_and_load_change_nothing(shape, name, options, monkeypatch):
 def test_a_large_table_ends_by_work_alone(monkeypatch):
     """The clock stands still, and the search ends all the same, at the same step."""
     monkeypatch.setattr(work.time, "monotonic", lambda: 0.0)
-    F = rldp.ChiSquareSet(rldp.datasets.jeffreys(6, 10, 5000, seed=1).table)
+    F = rldp.ChiSquareSet(rldp.datasets.jeffreys(4, 9, 5000, seed=1).table)
     p_min = F.conditional_bounds[0]
     first, second = (
         best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(0.5)) for _ in range(2)

@@ -260,6 +260,7 @@ def test_boxes_bound_the_reduced_cost_at_any_duals():
         assert gains(columns).max() <= found.bound
 
 
+@pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("seed", range(2))
 def test_other_sets_are_searched_too(seed, kind):
@@ -270,6 +271,7 @@ def test_other_sets_are_searched_too(seed, kind):
     assert rldp.verify(p).conditions > 0
 
 
+@pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize("seed", range(12))
 def test_never_below_others_nor_above_the_ceiling(seed):
     F = ChiSquareSet(random_table(seed))
@@ -283,9 +285,10 @@ def test_never_below_others_nor_above_the_ceiling(seed):
     assert p.matrix.shape[2] <= F.table.p_su.size
 
 
+@pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
-    [((2, 7), 0.5), ((2, 7), 2.0), pytest.param((5, 11), 1.0, marks=pytest.mark.slow)],
+    [((2, 7), 0.5), ((2, 7), 2.0), pytest.param((2, 14), 1.0, marks=pytest.mark.slow)],
 )
 def test_never_below_others_where_nothing_is_proved(shape, epsilon):
     F = ChiSquareSet(rldp.datasets.jeffreys(*shape, 5000, seed=3).table)

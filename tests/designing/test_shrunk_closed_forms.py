@@ -28,7 +28,7 @@ from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.shrunk import REDUCED, Wanted, is_kept, shrunk_closed_form
 from tests.support import strategies as some
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("little_work")]
 
 TABLE = Table([[30, 10, 5], [10, 50, 20], [7, 0, 9]])
 F = ChiSquareSet(TABLE)

@@ -67,10 +67,16 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     return process.returncode, out.decode(), error.decode()
 
 
-@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
-    ("name", "order"),
-    [("out.csv", []), ("out.parquet", []), ("out.arrow", []), ("out.parquet", ["--shuffle"])],
+    ("blow", "name", "order"),
+    [
+        (signal.SIGINT, "out.csv", []),
+        (signal.SIGTERM, "out.parquet", []),
+        (signal.SIGHUP, "out.arrow", []),
+        (signal.SIGINT, "out.arrow", []),
+        (signal.SIGTERM, "out.parquet", ["--shuffle"]),
+        (signal.SIGHUP, "out.csv", ["--shuffle"]),
+    ],
 )
 def test_a_signal_leaves_nothing(protocol, tmp_path, blow, name, order) -> None:
     target = str(tmp_path / name)

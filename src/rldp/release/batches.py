@@ -94,9 +94,8 @@ class BatchRelease:
                 raise FileError(
                     f"Expected column {name!r} once, the file has it more than once.", column=name
                 )
-        kept = [
-            pa.field(name, bare_type(source.schema.field(name).type)) for name in self.layout.keep
-        ]
+        schema = source.schema
+        kept = [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
         note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
         kind = pa.string() if self.is_escaped else no_texts(self.p).type
         fields = [*kept, pa.field(self.layout.column, kind)]

@@ -23,7 +23,8 @@ class ParquetSource(Source):
         """Open the file for as long as the stack lasts."""
         self._path, self._stack = path, stack
         self._file = self._opened()
-        self.names: list[str] = list(self._file.schema_arrow.names)
+        self._schema = self._file.schema_arrow  # made anew by every call
+        self.names: list[str] = list(self._schema.names)
         self._done = 0
 
     def _opened(self, dictionaries: Sequence[str] = (), metadata: Any = None) -> Any:
@@ -43,7 +44,7 @@ class ParquetSource(Source):
     @property
     def schema(self) -> Any:
         """The Arrow schema, with what the file says of itself."""
-        return self._file.schema_arrow
+        return self._schema
 
     def batches(self, names: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
         """Record batches of these columns; the dictionaries of the file are kept, if asked."""

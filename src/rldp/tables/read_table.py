@@ -101,7 +101,8 @@ def _counted(source: Source, tally: Tally, names: Sequence[str]) -> Iterator[Non
         if name not in source.names:
             raise unknown_column(name, source.names).within(source.place(0))
     label = _csv_label if source.is_text else frame_label
-    kinds = {name: source.schema.field(name).type for name in names}
+    schema = source.schema
+    kinds = {name: schema.field(name).type for name in names}
     declared = {name for name in names if pa.types.is_dictionary(kinds[name])}
     for batch in source.batches(names, dictionaries=names):
         tally.add_batch(batch, label, declared)
