@@ -50,6 +50,7 @@ def test_errors_are_also_what_python_calls_them():
         assert issubclass(kind, plain)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
 def test_the_first_example():
     table = rldp.datasets.adult(sensitive="race", useful="sex")

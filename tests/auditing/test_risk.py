@@ -222,6 +222,7 @@ def test_a_set_that_holds_for_many_records_only_is_told_from_one_that_always_hol
         assert found.at_uniform == pytest.approx(0.90, abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_simulation_is_repeatable_and_bounded():
     F = ChiSquareSet(Table([[30, 10], [4, 20]]))
     Q = np.full((2, 2, 1), 1.0)

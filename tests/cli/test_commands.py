@@ -75,6 +75,7 @@ def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
         assert record["utility"] == reference["utility"]
 
 
+@pytest.mark.slow
 def test_from_a_csv_to_a_protocol_in_two_commands(survey, tmp_path, capsys):
     columns = [str(survey), "--sensitive", "income", "--useful", "sex", "age"]
     assert main(["compare", *columns, *QUICK, "--epsilon", "1"]) == 0
@@ -104,6 +105,7 @@ def test_plots_are_pictures(tmp_path):
     assert "<svg" in bars.read_text()
 
 
+@pytest.mark.slow
 def test_the_demo_shows_a_table_and_leaves_a_picture_a_protocol_and_reports(tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out

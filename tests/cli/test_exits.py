@@ -54,6 +54,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_ragged_row_ends_every_command_in_order(command, protocol, ragged, tmp_path) -> None:
     names = {"PROTOCOL": protocol, "DATA": ragged, "OUT": tmp_path / "out.csv"}
@@ -110,6 +111,7 @@ def words(protocol: Path, tmp_path: Path) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of Unix")
 @pytest.mark.parametrize("command", TALKING)
 def test_a_reader_that_goes_away_is_no_error(command, words) -> None:
@@ -121,6 +123,7 @@ def test_a_reader_that_goes_away_is_no_error(command, words) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("command", ["help", "release", "compare", "compare --json"])
 def test_an_output_that_is_full_is_one_line(command, words) -> None:

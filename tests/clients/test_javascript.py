@@ -149,6 +149,7 @@ PROTOCOLS: dict[str, Callable[[], PublicProtocol]] = {
 }
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_words_give_the_reports_and_labels_of_python(tmp_path) -> None:
     n = 0
     for i, (name, made) in enumerate(PROTOCOLS.items()):
@@ -166,6 +167,7 @@ def test_a_hundred_thousand_words_give_the_reports_and_labels_of_python(tmp_path
     assert n >= 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "bits"),
     [("dense", 16), ("choice", 16), ("choice", 5), ("independent", 8), ("unary", 8), ("cells", 2)],

@@ -23,6 +23,8 @@ from tests.support.files import ROOT
 if BROWSER is None:
     pytest.skip(no_browser("the form of the collector"), allow_module_level=True)
 
+pytestmark = pytest.mark.slow  # a browser takes its time
+
 PEOPLE = 200
 PHONE = {"width": 390, "height": 844}
 PICTURES = ROOT / "build" / "collect"
@@ -108,7 +110,6 @@ def picture(page, name):
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
-@pytest.mark.slow
 def test_two_hundred_people_answer_and_only_their_reports_leave_the_device(
     browser, protocol, tmp_path
 ):

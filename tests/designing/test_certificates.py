@@ -42,6 +42,7 @@ def random_case(rng):
     return F, epsilon, str(rng.choice(["sharp", "paper"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_every_design_is_proved(seed):
     """Ten times thirty tables, half of the protocols each; each protocol 150 times."""

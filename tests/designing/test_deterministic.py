@@ -28,6 +28,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize(("shape", "name", "options"), CASES)
 def test_threads_and_load_change_nothing(shape, name, options, monkeypatch):
@@ -55,6 +56,7 @@ def test_a_large_table_ends_by_work_alone(monkeypatch):
     assert more.utility > first.utility  # so it was work that ended it
 
 
+@pytest.mark.slow
 def test_an_end_by_work_is_told():
     F = rldp.ChiSquareSet(rldp.datasets.jeffreys(3, 4, 1000, seed=1).table)
     assert rldp.design(F, 1.0, "optimal", effort="quick").ended == "work"

@@ -66,6 +66,7 @@ def flat(moments):
     return [found.alpha, found.M, *found.of_inequalities, *found.of_patterns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [rldp.ChiSquareSet, rldp.TotalVariationSet, rldp.KLSet])
 def test_it_lies_below_what_a_search_finds_and_rises_with_divisions(kind):
     table = TABLES["2×3"]

@@ -279,6 +279,7 @@ def test_a_ceiling_says_nothing_where_it_cannot():
     assert error_ceiling(np.array([[0.5, 0.5], [0.0, 0.0]]), np.eye(4), E) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1e-9, 0.05, 0.3])
 def test_a_search_that_ends_early_gives_what_it_has(limit):
     F = rldp.ChiSquareSet(rldp.datasets.adult(sensitive="race", useful="income"), alpha=0.2)

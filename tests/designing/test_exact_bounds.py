@@ -65,6 +65,7 @@ def test_some_tables_have_noise_and_some_have_none():
     assert 0 < sum(free) < 15
 
 
+@pytest.mark.slow
 def test_what_the_shared_budget_gains():
     """Ten Jeffreys draws, 3 × 3, n = 1000, ε = 0.5: UE-CR keeps half as much again."""
     sets = [ChiSquareSet(jeffreys(seed)) for seed in range(10)]

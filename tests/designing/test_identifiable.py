@@ -13,6 +13,7 @@ from tests.support.promises import PAPER
 F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=1).table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["best", "polyopt", "ir"])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_every_cell_is_identified_and_the_cost_is_told(protocol, epsilon):

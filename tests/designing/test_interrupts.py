@@ -225,6 +225,7 @@ def test_a_design_ends_at_any_moment(name, moment, tmp_path):
         assert not target.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [("compare", *ADULT, "-p", "polyopt", "best"), ("reproduce", "opt", "--quick", "-j", "1")],

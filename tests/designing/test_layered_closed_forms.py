@@ -37,6 +37,7 @@ def looked_up(Q: np.ndarray) -> tuple[float, float]:
     return over_all, given_u
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     some.uncertainty_sets(max_s=3, max_u=3),

@@ -32,6 +32,7 @@ def largest_ratios(Q: np.ndarray) -> tuple[float, float]:
     return float(given_u[apart].max()), float(everything[apart].max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [*TABLES, THREE])
 @pytest.mark.parametrize(
     ("given_u", "everything"), [(None, 2.0), (0.7, None), (1.0, 3.0)], ids=["all", "u", "both"]

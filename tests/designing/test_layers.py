@@ -62,6 +62,7 @@ def test_further_levels_cost_little_and_hold(names, given_u, everything, least):
     assert len(rldp.verify(p).guarantees) == len(p.guarantees)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
 def test_two_levels_cost_at_least_what_each_costs(epsilon):
     F, further = ChiSquareSet(SMALL), {"epsilon_given_u": epsilon, "epsilon_all": 2 * epsilon}
@@ -80,9 +81,7 @@ def test_two_levels_cost_at_least_what_each_costs(epsilon):
 def test_levels_that_promise_nothing_change_nothing():
     F = ChiSquareSet(Table([[30, 10], [10, 50]]))
     free = rldp.design(F, 1.0, "optimal", effort="quick")
-    loose = rldp.design(
-        F, 1.0, "optimal", effort="quick", epsilon_given_u=90.0, epsilon_all=90.0
-    )
+    loose = rldp.design(F, 1.0, "optimal", effort="quick", epsilon_given_u=90.0, epsilon_all=90.0)
     assert loose.utility == pytest.approx(free.utility, rel=1e-3)
 
 

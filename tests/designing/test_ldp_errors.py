@@ -62,6 +62,7 @@ def test_balanced_subsets_have_the_errors_of_all_subsets(shape, epsilon):
     assert goal_error(Q, Goal.named("cells", table), table.p_su).total <= usual * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("shape", [(2, 3), (3, 4), (5, 5)])
 def test_no_usual_protocol_is_better(shape, epsilon):

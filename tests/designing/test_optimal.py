@@ -128,6 +128,7 @@ SETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", TABLES)
 @pytest.mark.parametrize("kind", SETS)
 def test_the_best_private_column_is_what_cutting_planes_find(counts, kind):
@@ -260,6 +261,7 @@ def test_boxes_bound_the_reduced_cost_at_any_duals():
         assert gains(columns).max() <= found.bound
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("seed", range(2))
@@ -271,6 +273,7 @@ def test_other_sets_are_searched_too(seed, kind):
     assert rldp.verify(p).conditions > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize("seed", range(12))
 def test_never_below_others_nor_above_the_ceiling(seed):
@@ -285,6 +288,7 @@ def test_never_below_others_nor_above_the_ceiling(seed):
     assert p.matrix.shape[2] <= F.table.p_su.size
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
@@ -318,6 +322,7 @@ def test_more_work_finds_no_less_and_nothing_above_the_bound(seed):
     assert p.utility - 1e-9 <= more.utility <= p.utility + p.optimality_gap + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 5, 7, 9])
 def test_more_than_the_first_prototype_reached(place):
     case = REFERENCE["exact_reference"][place]
@@ -344,6 +349,7 @@ def test_best_contains_optimal_and_has_its_bound():
     assert best.optimality_gap < 1e-3 * best.utility
 
 
+@pytest.mark.slow
 def test_a_large_table_is_searched_within_its_time():
     counts = np.random.default_rng(0).multinomial(5000, np.full(81, 1 / 81)).reshape(9, 9)
     F = ChiSquareSet(rldp.Table(counts))

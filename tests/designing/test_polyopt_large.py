@@ -89,6 +89,7 @@ def largest_reduced_cost(blocks, factor, tau, star, duals):
     return (gain / mass - np.log(mass)).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "seed"),
     [
@@ -194,6 +195,7 @@ def test_most_of_the_optimum_is_found(monkeypatch):
     assert found.bound <= 1.1 * exact.utility
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.058), (4.0, 0.54)])
 def test_little_work_goes_into_the_protocol_first(epsilon, least):
     """With half a nominal second it keeps nearly what it keeps with forty: 5.89 and 54.04 %."""
@@ -203,6 +205,7 @@ def test_little_work_goes_into_the_protocol_first(epsilon, least):
     assert mutual_information(table.p_su, found.Q) >= least * table.entropy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", some.SETS)
 def test_more_useful_values_than_subsets_can_be_listed(kind):
     """Beyond 16 U values a knapsack bounds each block."""

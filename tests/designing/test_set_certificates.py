@@ -64,6 +64,7 @@ def test_logarithms_and_powers_are_on_their_sides(x):
 # --- designs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_set
 @pytest.mark.parametrize(
     ("name", "bounds"),
@@ -98,6 +99,7 @@ def test_exact_designs_spend_everything_by_the_shared_budget(kind):
     assert found.epsilon_apart > 0.71  # so that both lemmas on one S value are not enough
 
 
+@pytest.mark.slow
 @every_set
 def test_best_and_the_ceiling_and_comparisons(kind):
     F = SETS[kind](TABLE)
@@ -149,6 +151,7 @@ def test_single_u_and_a_single_record(kind):
 # --- forgeries -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_set
 @pytest.mark.parametrize("kind_of_channel", ["dense", "independent", "unary", "choice"])
 def test_leaky_channels_are_refused_with_the_best_certificate_too(kind, kind_of_channel):

@@ -32,6 +32,7 @@ def reader(tmp_path, monkeypatch):
     return Reader(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_snippet_gives_what_its_page_shows(page, reader):
     for block in blocks(page):

@@ -129,6 +129,7 @@ def size_of(F) -> dict:
 # --- against the exact audit ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_kind", SETS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_true_claims_are_proved_and_false_ones_are_not(kind, set_kind):

@@ -246,6 +246,7 @@ def test_a_first_grid_that_is_only_rough_and_a_floor_that_is_not_reached():
     assert all(call == {0, 2} for call in calls[1:])
 
 
+@pytest.mark.slow
 def test_an_interpolated_search_of_unary_encoding_is_as_good_as_an_exact_one(monkeypatch):
     epsilons = np.arange(1, 21) * 0.4
     for shape in ((3, 3), (7, 3), (13, 2)):

@@ -68,6 +68,7 @@ def test_every_protocol_is_private_over_its_set(F, epsilon, bounds):
         assert brute.audit_of(p) <= epsilon + 1e-9, name
 
 
+@pytest.mark.slow
 @both_bounds
 @pytest.mark.parametrize("epsilon", [20.0, 37.0, 100.0])
 @pytest.mark.parametrize("kind", [ChiSquareSet, AllDistributions, KnownDistribution])

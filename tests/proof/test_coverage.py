@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.files import ROOT, TESTS
 
 FILES = "test_proof.py", "test_forged_claims.py", "test_guarantees.py", "test_polytope_claims.py"
@@ -15,6 +17,7 @@ OTHERS = (  # tests that take long, or ask the second checker
 )
 
 
+@pytest.mark.slow
 def test_the_checker_is_covered_to_the_last_branch(tmp_path):
     environment = os.environ | {"COVERAGE_FILE": str(tmp_path / "coverage")}
     coverage = [sys.executable, "-m", "coverage"]

@@ -73,6 +73,7 @@ def test_families_with_two_unseen_values_are_refused(set_kind, counts):
         assert n >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_kind", forgeries.SETS)
 @pytest.mark.parametrize("kind", ["cells", "unary"])
 def test_families_of_unary_channels_are_refused(set_kind, kind):
@@ -87,6 +88,7 @@ def test_families_of_unary_channels_are_refused(set_kind, kind):
 # --- thousands of others -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_false_claim_is_accepted():
     tally = forgeries.run(np.random.default_rng(16), check, N_CLAIMS)
     assert tally["false"] >= N_CLAIMS

@@ -336,6 +336,7 @@ def test_a_checker_that_is_broken_here_accepts_a_false_claim(name, monkeypatch):
 # --- many forgeries ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @both
 def test_no_false_layer_is_accepted(checker):
     n = 400 if checker is check else 200
@@ -346,6 +347,7 @@ def test_no_false_layer_is_accepted(checker):
     assert min(tally[way] for way in ways) > 3
 
 
+@pytest.mark.slow
 @both
 def test_no_spoiled_table_is_accepted_whatever_layer_it_breaks(checker):
     n = 100 if checker is check else 20

@@ -147,6 +147,7 @@ def _similar(F: ConfidenceSet, table: rldp.Table, alpha: float) -> ConfidenceSet
     return type(F)(table, alpha)
 
 
+@pytest.mark.slow
 def test_ten_thousand_tables_that_leak_are_refused():
     rng, tally, kinds = np.random.default_rng(20), Counter(), Counter()
     for _ in range(MOST_BASES):

@@ -377,6 +377,7 @@ def test_what_a_proof_says():
 # --- what is not private is refused --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     st.sampled_from(["dense", "independent", "choice", "unary"]),

@@ -73,6 +73,7 @@ def test_the_index_lists_every_file_once():
         assert f"reject/layers-forged-{channel}-{layer}.json" in listed_files
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_same_files_again(tmp_path):
     (tmp_path / "reject").mkdir()
     shutil.copytree(VECTORS / "accept", tmp_path / "accept")

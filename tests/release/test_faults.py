@@ -135,6 +135,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[faults.Case]:
     return faults.cases(tmp_path_factory.mktemp("cases"), 20_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(4), ids=["csv", "parquet", "folder", "shuffled"])
 def test_signals_at_random_moments(forks, cases, place) -> None:
     """Each of three signals at four moments; `python -m benchmarks faults` sends a thousand."""
@@ -146,6 +147,7 @@ def test_signals_at_random_moments(forks, cases, place) -> None:
             assert not found, (blow, moment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "is_replaced"),
     [(0, False), (1, True), (2, True), (3, False)],
@@ -183,6 +185,7 @@ def test_a_target_that_would_be_partial_is_noticed(cases) -> None:
     assert case.problems(ended(-9, ""), is_replaced=True) == ["left over: ['tmp123']"]
 
 
+@pytest.mark.slow
 def test_output_to_a_pipe_is_all_or_nothing(protocol) -> None:
     process = started(protocol)
     assert process.stdin is not None
@@ -215,6 +218,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [[], ["--shuffle"]])
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_a_file_that_may_not_grow_leaves_nothing(protocol, tmp_path, name, order) -> None:
@@ -251,6 +255,7 @@ def test_a_full_disk_leaves_nothing(protocol, small_disk, name, order) -> None:
     assert not list(small_disk.iterdir())
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
     """Files of 75 and 225 megabytes: the same peak, below 500 MB with all imports."""
     if not Path("/proc/self/status").exists():

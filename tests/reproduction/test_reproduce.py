@@ -45,6 +45,7 @@ KNOWN_FAILURES = {
 # --- the command --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_figure_by_one_command(tmp_path, capsys):
     assert main(["reproduce", "IRvsGRRCR", "--quick", "-o", str(tmp_path), "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
@@ -82,6 +83,7 @@ def test_a_protocol_can_be_computed_anew_alone(tmp_path):
     assert made("ceiling", "polyopt") == sorted(both, key=lambda row: row["protocol"] == "ceiling")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_ended_leaves_no_process_and_goes_on_later(tmp_path):
     words = [sys.executable, "-m", "rldp.cli", "reproduce", "changen", "--quick", "-j", "2"]
     words += ["--version", "paper", "-o", str(tmp_path)]
@@ -161,6 +163,7 @@ def test_no_claim_is_hidden():
     assert all(claim.why for claim in failed)
 
 
+@pytest.mark.slow
 def test_verdicts_follow_the_rows():
     """Negative controls: other rows, other verdicts."""
 
@@ -255,6 +258,7 @@ def test_beyond_is_never_below_what_it_goes_beyond(name):
 # --- pictures -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pictures_hold_their_titles_as_text_and_are_the_same_again(tmp_path):
     figure, rows = FIGURES["synthexp1"], TABLES["synthexp1"]
     for name in ("one.svg", "two.svg"):

@@ -31,6 +31,9 @@ from tests.support.waiting import until
 
 if BROWSER is None:
     pytest.skip(no_browser("the page of the studio"), allow_module_level=True)
+
+pytestmark = pytest.mark.slow  # a browser takes its time
+
 PICTURES = ROOT / "build" / "studio"
 STEPS = ("data", "tradeoff", "protocol", "risk", "use", "code")
 ADULT = "data=adult&s=race&u=sex&alpha=0.05&epsilon=1"

@@ -67,6 +67,7 @@ def run(command, folder):
     return found.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bundled", "dropped", "kept"])
 def test_commands_and_script_run_as_given_with_the_protocol_of_the_page(name, client, tmp_path):
     choice, file, n = case(client, name)
@@ -100,6 +101,7 @@ def test_the_script_notices_another_protocol(client, tmp_path):
         run([sys.executable, script.name], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bundled", "kept"])
 def test_designing_again_as_the_page_shows_it_finds_the_same(
     name, client, tmp_path, monkeypatch, capsys

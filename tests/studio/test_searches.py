@@ -303,6 +303,7 @@ def test_the_axis_follows_the_epsilon_that_is_asked_for(client):
     assert {p["epsilon"] for p in back["curves"]} == set(GRID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ir", "srr", "ue-cr"])
 def test_promises_say_against_whom_they_hold(name, client):
     choice = ADULT | {"protocol": name}

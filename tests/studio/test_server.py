@@ -88,6 +88,7 @@ def test_pages_are_for_the_own_host_only(client, host, path):
     assert TOKEN not in response.text or HOSTS[host]
 
 
+@pytest.mark.slow
 def test_every_wrong_combination_of_a_write_is_denied(client):
     passed = denied = 0
     for host, is_host in HOSTS.items():
@@ -381,6 +382,7 @@ def test_searches_report_as_they_go_and_stop_when_asked(client, session):
     assert {(p["protocol"], p["epsilon"]) for p in again["searched"]} >= set(known)
 
 
+@pytest.mark.slow
 def test_a_stopped_design_is_the_best_so_far_and_proved(client):
     choice = ADULT | {"sensitive": ["relationship"], "useful": ["education"], "protocol": "polyopt"}
     job = asked(client, "design", **choice).json()
@@ -394,6 +396,7 @@ def test_a_stopped_design_is_the_best_so_far_and_proved(client):
     assert asked(client, "proof", **choice).json()["epsilon"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ir", "ue-cr", "polyopt"])
 def test_a_design_is_shown_audited_proved_and_saved(name, client, session, tmp_path):
     choice = ADULT | {"protocol": name}
@@ -583,6 +586,7 @@ def test_the_command_loads_a_file_and_says_what_is_wrong_with_another(
     assert "70000" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted(tmp_path):
     path = tmp_path / "survey.csv"
     path.write_bytes(SURVEY)

@@ -144,6 +144,7 @@ def tallied(parts, missing, add):
     return Table.from_schema(tally.counts(schema), schema, dropped=tally.dropped), tally.records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 4, 1 << 22])
 @shared
 @given(parts=batches(), missing=st.sampled_from(["error", "keep", "drop"]))

@@ -143,6 +143,7 @@ print(json.dumps([results, (after - before) / 1024]))
 """
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_takes_little_memory(p, tmp_path) -> None:
     """Files of a megabyte or less that hold 48 each: rows, blank lines, one line."""
     pytest.importorskip("resource")

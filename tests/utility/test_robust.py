@@ -156,6 +156,7 @@ def test_smallest_informations_are_bounds_that_are_attained(F, rng):
             assert lower[i] <= brute.information_of_column(column, Q) + ROUNDING * size[i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_smallest_information_against_a_solver(seed):
     """SLSQP from many starts never gets below, and gets there."""
@@ -269,6 +270,7 @@ def test_the_bracket_closes_for_large_samples():
         assert found.upper - found.lower < 1e-10
 
 
+@pytest.mark.slow
 @given(some.full_tables(3, 3), some.seeds)
 def test_the_split_bound_holds_from_anywhere(table, rng):
     """Before it is cut at the value that is attained, from the worst P or from any other."""
