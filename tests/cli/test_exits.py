@@ -158,8 +158,16 @@ def test_an_unexpected_error_of_the_system_is_one_line(capsys, monkeypatch) -> N
 
 
 LOST = """
-import os, signal, sys, time
+import _thread, os, signal, sys, threading, time
 from rldp import cli
+
+start = _thread.start_new_thread
+
+def started(*words):  # a crowded machine: the main thread stays in the hook for long
+    start(*words)
+    time.sleep(0.3)
+
+_thread.start_new_thread = threading._start_new_thread = started
 
 class Lost:
     def __del__(self):  # Python can only print what is raised here

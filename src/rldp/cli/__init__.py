@@ -25,6 +25,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import Annotated
 
@@ -183,11 +184,21 @@ def _end_on_signals(received: list[int]) -> None:
 def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
     """Repeat an interrupt that came where Python can only print it, such as a callback of C."""
     if lost.exc_type in (KeyboardInterrupt, SystemExit):
-        again = threading.Timer(0.01, _thread.interrupt_main)
-        again.daemon = True
-        again.start()
+        _thread.start_new_thread(_interrupt_later, ())  # a Thread would wait for its start
     else:
         sys.__unraisablehook__(lost)
+
+
+def _interrupt_later() -> None:
+    """Interrupt the main thread once it has left the hook, where the interrupt would be lost."""
+    main, is_there = threading.main_thread().ident, True
+    while is_there:
+        time.sleep(0.01)
+        frame = sys._current_frames().get(main or 0)
+        while frame is not None and frame.f_code is not _interrupt_again.__code__:
+            frame = frame.f_back
+        is_there = frame is not None
+    _thread.interrupt_main()
 
 
 def _close_output() -> None:
