@@ -69,7 +69,8 @@ class AliasRows:
         np.take(self._pairs, rows, out=pairs, mode="clip")
         np.multiply(is_beyond, self._width, out=shifts, dtype=shifts.dtype)
         np.right_shift(pairs, shifts, out=pairs)
-        return np.bitwise_and(pairs, 2**self._width - 1, out=pairs)
+        np.bitwise_and(pairs, 2**self._width - 1, out=pairs)
+        return pairs
 
     def common(self, first: int, second: int) -> Integers:
         """How many of the 2^bits words give each pair of outputs of two rows, exactly."""
