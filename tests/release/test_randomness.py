@@ -60,6 +60,39 @@ def test_every_secure_source_has_its_own_key(monkeypatch: pytest.MonkeyPatch) ->
     assert not np.any(first == second)
 
 
+@pytest.fixture
+def drawn_keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    keys = []
+    true_urandom = os.urandom
+    monkeypatch.setattr(
+        randomness.os, "urandom", lambda n: (keys.append(true_urandom(n)), keys[-1])[1]
+    )
+    return keys
+
+
+def counter_words(key: bytes, block: int, n: int) -> np.ndarray:
+    """Block by block, as the definition says, with no mode of a cipher but the plain one."""
+    one_block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    blocks = [one_block.update((block + i).to_bytes(16, "big")) for i in range(n // 2)]
+    return np.frombuffer(b"".join(blocks), dtype="<u8")
+
+
+def test_secure_words_are_aes_in_counter_mode_from_block_2(drawn_keys) -> None:
+    source = SecureWords()
+    words = np.concatenate([source.words(0, n, 2).copy() for n in (3, 40_000, 5)]).ravel()
+    assert np.array_equal(words, counter_words(drawn_keys[0], 2, words.size))
+    assert not np.array_equal(words, counter_words(drawn_keys[0], 1, words.size))
+
+
+def test_secure_words_have_a_new_key_before_the_counter_ends(drawn_keys, monkeypatch) -> None:
+    monkeypatch.setattr(randomness, "_WORDS_OF_KEY", 10)
+    source = SecureWords()
+    parts = [source.words(0, n, 1).copy().ravel() for n in (4, 6, 2, 8, 10)]
+    assert len(drawn_keys) == len(set(drawn_keys)) == 3
+    for key, found in zip(drawn_keys, (parts[:2], parts[2:4], parts[4:]), strict=True):
+        assert np.array_equal(np.concatenate(found), counter_words(key, 2, 10))
+
+
 def test_a_release_fails_where_the_system_has_no_randomness(p, monkeypatch) -> None:
     def broken(n: int) -> bytes:
         raise OSError(f"no {n} bytes")

@@ -73,6 +73,17 @@ def test_all_words_give_every_output_exactly_as_often_as_the_table_says(table, s
         assert np.array_equal(np.bincount(drawn, minlength=N.shape[1]), N[row])
 
 
+@pytest.mark.parametrize("n_y", [256, 257, 65_536, 65_537])
+def test_all_words_where_outputs_take_one_two_or_four_bytes(n_y: int) -> None:
+    rng = np.random.default_rng(n_y)
+    bits = 18
+    N = rng.multinomial(2**bits, np.full(n_y, 1 / n_y), size=2)
+    rows = AliasRows(N, bits)
+    for row in range(2):
+        drawn = rows.draw(np.full(2**bits, row), all_words(bits, rng))
+        assert np.array_equal(np.bincount(drawn.astype(np.int64), minlength=n_y), N[row])
+
+
 @given(integer_tables(), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20))
 def test_words_are_mapped_as_the_definition_says(table, words) -> None:
     N, bits = table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from rldp._types import Integers, Words
 from rldp.errors import TooLargeError
 
 _MOST_BUCKETS = 2**25  # about half a gibibyte of tables
-_MOST_WIDE = 2**15  # outputs that stay in the cache with 8 bytes each
 _BUILT = 2**20  # buckets that are built at a time
 
 
@@ -25,7 +23,7 @@ class AliasRows:
     >>> rows = AliasRows(np.array([[3, 1], [0, 4]]), bits=2)
     >>> words = np.arange(4, dtype=np.uint64) << np.uint64(62)
     >>> rows.draw(np.array([0, 0, 0, 0]), words), rows.draw(np.array([1, 1, 1, 1]), words)
-    (array([0, 0, 1, 0], dtype=uint8), array([1, 1, 1, 1], dtype=uint8))
+    (array([0, 0, 1, 0], dtype=uint16), array([1, 1, 1, 1], dtype=uint16))
     """
 
     def __init__(self, N: Integers, bits: int) -> None:
@@ -39,7 +37,8 @@ class AliasRows:
                 f"of {self.n_outputs} outputs need {n_rows << j}; ir and ue-cr need far fewer."
             )
         limits = np.empty((n_rows, 2**j), dtype=np.uint64)
-        outputs = np.empty((n_rows, 2**j, 2), dtype=np.min_scalar_type(self.n_outputs - 1))
+        self._width = 8 * np.min_scalar_type(self.n_outputs - 1).itemsize  # bits of an output
+        pairs = np.empty((n_rows, 2**j), dtype=f"u{self._width // 4}")
         starts = np.arange(2**j, dtype=np.int64) << (bits - j)
         step = max(1, _BUILT >> j)
         for part in (slice(first, first + step) for first in range(0, n_rows, step)):
@@ -47,43 +46,31 @@ class AliasRows:
             thresholds, aliases = _buckets(R, 2 ** (bits - j))
             # the first word of the alias; 2^64 wraps to 0, and then the alias is the item itself
             limits[part] = (starts + thresholds).astype(np.uint64) << np.uint64(64 - bits)
-            outputs[part, :, 0] = items
-            outputs[part, :, 1] = np.take_along_axis(items, aliases, axis=1)
-        self._limits, self._outputs = limits.ravel(), outputs.ravel()
+            pairs[part] = np.take_along_axis(items, aliases, axis=1) << self._width | items
+        self._limits, self._pairs = limits.ravel(), pairs.ravel()
 
     def draw(self, rows: Integers, words: Words, room: Room | None = None) -> NDArray[Any]:
         """An output for each row number and word; `rows` is overwritten.
 
         The result is an array of the `room`, and the next draw overwrites it.
         """
-        room = Room() if room is None else room
-        places = self._places(rows, words, room)
-        outputs = room.array("outputs", words.shape, self._outputs.dtype)
-        return np.take(self._outputs, places, out=outputs, mode="clip")
-
-    def draw_into(self, out: Integers, rows: Integers, words: Words, room: Room) -> None:
-        """The same into an array, which saves a copy where the table is small."""
-        if self._outputs.size > _MOST_WIDE:
-            out[...] = self.draw(rows, words, room)
-        else:
-            np.take(self._wide, self._places(rows, words, room), out=out, mode="clip")
-
-    @cached_property
-    def _wide(self) -> Integers:
-        return self._outputs.astype(np.int64)
-
-    def _places(self, rows: Integers, words: Words, room: Room) -> Integers:
-        """Where the output of each word is; `rows` is overwritten."""
         # every step in place: the arrays of a chunk stay in the cache
+        room = Room() if room is None else room
+        limits = room.array("limits", words.shape, np.uint64)
         np.left_shift(rows, self.bucket_bits, out=rows)
-        buckets = room.array("buckets", words.shape, np.uint64)
-        np.right_shift(words, np.uint64(64 - self.bucket_bits), out=buckets)
-        np.add(rows, buckets.view(np.int64), out=rows)
-        limits = np.take(self._limits, rows, out=buckets, mode="clip")
+        np.right_shift(words, np.uint64(64 - self.bucket_bits), out=limits)
+        np.add(rows, limits.view(np.int64), out=rows)
+        np.take(self._limits, rows, out=limits, mode="clip")
         is_beyond = room.array("beyond", words.shape, np.bool_)
         np.greater_equal(words, limits, out=is_beyond)
-        np.left_shift(rows, 1, out=rows)
-        return np.add(rows, is_beyond.view(np.uint8), out=rows)
+        pairs, shifts = (
+            room.array(of, words.shape, self._pairs.dtype) for of in ("pairs", "shifts")
+        )
+        np.take(self._pairs, rows, out=pairs, mode="clip")
+        np.multiply(is_beyond, self._width, out=shifts, dtype=shifts.dtype)
+        np.right_shift(pairs, shifts, out=pairs)
+        np.bitwise_and(pairs, 2**self._width - 1, out=pairs)
+        return pairs
 
     def common(self, first: int, second: int) -> Integers:
         """How many of the 2^bits words give each pair of outputs of two rows, exactly."""
@@ -92,8 +79,9 @@ class AliasRows:
         rows = [buckets + (row << j) for row in (first, second)]
         beyond = [(self._limits[row] >> np.uint64(64 - bits)).astype(np.int64) for row in rows]
         one, two = ((limit - buckets * c) % 2**bits for limit in beyond)  # thresholds
-        items = [self._outputs[2 * row].astype(np.intp) for row in rows]
-        others = [self._outputs[2 * row + 1].astype(np.intp) for row in rows]
+        pairs = [self._pairs[row].astype(np.intp) for row in rows]
+        items = [pair % 2**self._width for pair in pairs]
+        others = [pair >> self._width for pair in pairs]
         between = np.where(one > two, items[0], others[0]), np.where(two > one, items[1], others[1])
         low, high = np.minimum(one, two), np.maximum(one, two)
         counts = np.zeros((self.n_outputs, self.n_outputs), dtype=np.int64)
