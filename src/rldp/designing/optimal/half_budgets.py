@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rldp._types import Array, Flags, Indices
+from rldp._types import Array, Flags
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.polyopt.product_pricing import ProductPricing, Vertices, sorted_vertices
 from rldp.designing.solvers.best_product import Branches
-from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.simple_polytope import SimplePolytope
 from rldp.designing.solvers.work import Clock, spend
 from rldp.tables.table import Table
@@ -40,7 +39,8 @@ _COLUMNS_PER_ROUND = 200
 _UNUSED = 1e-7  # weight of a column that need not be cut off
 _BROKEN = 1e-3  # of ε: an inequality that is broken by less is not added
 _NARROW = 0.01  # of ε: an interval of log τ that is not halved
-_WORK_OF_NUMBER = 3e-8  # nominal seconds, for each number in a list
+_PATIENCE, _STALLED = 8, 1e-4  # rounds that must lower the bound by this share of it
+_WORK_OF_BLOCK, _WORK_OF_NUMBER = 5e-4, 3e-8  # nominal seconds; a number in a list of vertices
 
 
 class Ball:
@@ -91,6 +91,7 @@ class Block:
 
     def refine(self, T: Array, least: float) -> bool:
         """Cut off what breaks an inequality by more than the least, T of shape (n, cells)."""
+        spend(_WORK_OF_BLOCK)
         highest, lowest = self.ball.farthest(T), self.ball.farthest(-T)
         is_high = (highest * T).sum(axis=1) > self.high * (1 + least)
         is_low = (lowest * T).sum(axis=1) < self.low * (1 - least)
@@ -150,7 +151,7 @@ class Regions:
 
     def pricing(self) -> ProductPricing:
         """Pricing over the products of vertices of all regions."""
-        spend(self.size * _WORK_OF_NUMBER)
+        spend(len(self._blocks) * _WORK_OF_BLOCK / 4 + self.size * _WORK_OF_NUMBER)
         tables = []
         for (s, _, _), block in self._blocks.items():
             T = block.polytope.vertices @ block.ball.spread
@@ -175,7 +176,7 @@ class Regions:
         of_blocks: dict[_Key, Flags] = {}
         holders, before = self.holders(columns), self.regions
         for region, held in zip(before, holders, strict=True):
-            for key in self._keys(region):
+            for key in self._keys(region) if held.any() else ():
                 of_blocks[key] = of_blocks.get(key, np.zeros_like(held)) | held
         is_changed = False
         for (s, is_star, tau), held in of_blocks.items():
@@ -198,23 +199,29 @@ class Regions:
 
 def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
     """The optimum over the regions when the clock ends; None where blocks would be too large."""
-    if not isinstance(F, BudgetSet) or (F.table.p_su > 0).sum(axis=1).max() > _MOST_DIMENSIONS:
+    n_cells = int((F.table.p_su > 0).sum(axis=1).max())
+    if not isinstance(F, BudgetSet) or n_cells > _MOST_DIMENSIONS:
         return None
     regions, rounds = Regions(F, epsilon), _Rounds(F.table, epsilon, clock.passes(1.0))
     is_interrupted = False
     try:
         rounds.close(regions.pricing())
-        while not rounds.is_over() and regions.refine(rounds.in_use):
-            if regions.size > _MOST_NUMBERS:
+        bounds = [rounds.bound]
+        while not (rounds.is_over() or _has_stalled(bounds)):
+            if not regions.refine(rounds.in_use) or regions.size > _MOST_NUMBERS:
                 break
             rounds.begin(regions)
             rounds.close(regions.pricing())
+            bounds.append(rounds.bound)
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = rounds.master.incumbent
-    return Solution(
-        rounds.master.protocol(optimum), optimum.value, rounds.bound, is_interrupted
-    )
+    return Solution(rounds.master.protocol(optimum), optimum.value, rounds.bound, is_interrupted)
+
+
+def _has_stalled(bounds: list[float]) -> bool:
+    before = bounds[max(len(bounds) - _PATIENCE, 0)]
+    return len(bounds) > _PATIENCE and bounds[-1] > (1 - _STALLED) * before
 
 
 class _Rounds:
