@@ -136,8 +136,9 @@ def test_the_bound_lies_between_the_proved_optimum_and_that_of_simplices(epsilon
     F = ChiSquareSet(table)
     p = rldp.design(F, epsilon, "optimal", goal="information", effort="quick")
     bound = half_budget_optimum(F, epsilon, Clock(1.0)).bound
-    assert p.utility <= bound <= inner_optimum(F, epsilon, Clock(10.0)).bound + 1e-4
-    assert bound < rldp.ceiling(F, epsilon)
+    assert p.utility <= bound < rldp.ceiling(F, epsilon)
+    if table.n_u > 2:  # with two, simplices are balls
+        assert bound < inner_optimum(F, epsilon, Clock(10.0)).bound
 
 
 @pytest.mark.parametrize("i", range(4))

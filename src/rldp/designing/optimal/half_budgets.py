@@ -39,7 +39,7 @@ _COLUMNS_PER_ROUND = 200
 _UNUSED = 1e-7  # weight of a column that need not be cut off
 _BROKEN = 1e-3  # of ε: an inequality that is broken by less is not added
 _NARROW = 0.01  # of ε: an interval of log τ that is not halved
-_PATIENCE, _STALLED = 8, 1e-4  # rounds that must lower the bound by this share of it
+_PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share of it
 _WORK_OF_BLOCK, _WORK_OF_NUMBER = 5e-4, 3e-8  # nominal seconds; a number in a list of vertices
 
 
@@ -169,7 +169,7 @@ class Regions:
             for key, block in self._blocks.items()
         }
         each = [[inside[key] for key in self._keys(region)] for region in self.regions]
-        return np.array(each).all(axis=1)
+        return np.asarray(np.array(each).all(axis=1))
 
     def refine(self, columns: Array) -> bool:
         """Make the regions that hold these columns smaller; whether that was possible."""

@@ -149,14 +149,15 @@ def _bound(
     columns = np.moveaxis(found.Q, 2, 0)
     if p_su.size > _LISTED_CELLS:
         return columns
-    F, epsilon, inner = guarantees[0].uncertainty, guarantees[0].epsilon, None
+    relaxations = [(inner_optimum, _WORK_OF_BOUND)]
     if weights.size > _MOST_PROVED:
-        clock = Clock(_SHARE_OF_BOUND * search.effort.work, deadline)
-        inner = half_budget_optimum(F, epsilon, clock)
-    if inner is None:
-        inner = inner_optimum(F, epsilon, Clock(_WORK_OF_BOUND, deadline))
-    if inner is None:
-        return columns
-    search.bound = min(search.bound, inner.bound)
-    go_on_unless(inner.is_interrupted)
-    return np.concatenate([columns, np.moveaxis(inner.Q, 2, 0)])
+        relaxations.append((half_budget_optimum, _SHARE_OF_BOUND * search.effort.work))
+    nearest: list[Array] = []  # those of the last are the nearest to what is private
+    for optimum, work in relaxations:
+        clock = Clock(work, deadline)
+        found = optimum(guarantees[0].uncertainty, guarantees[0].epsilon, clock)
+        if found is not None:
+            search.bound = min(search.bound, found.bound)
+            go_on_unless(found.is_interrupted)
+            nearest = [np.moveaxis(found.Q, 2, 0)]
+    return np.concatenate([columns, *nearest])
