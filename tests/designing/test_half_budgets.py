@@ -115,18 +115,28 @@ def test_every_private_column_lies_in_the_region_of_its_own(epsilon, table):
     assert n_found > 3
 
 
-def test_with_more_than_half_of_the_budget_private_columns_are_lost(monkeypatch):
-    """The negative control of the test above and of the bound: what is forged is seen."""
-    F = ChiSquareSet(TABLES[0])
-    columns = private_columns(F, 1.5)
-    p = rldp.design(F, 1.5, "optimal", goal="information", effort="quick")
-    monkeypatch.setattr(half_budgets, "_SHARE", 0.9)
-    regions = refined(F, 1.5, 6)
+def wrong_ends(regions: Regions, region: Region):
+    """Forged: the least τ of an interval for s*, and the largest for the others."""
+    everyone = range(len(regions._balls))
+    return [(s, s == region.star, region[1 if s == region.star else 2]) for s in everyone]
+
+
+@pytest.mark.parametrize("forged", ["shares", "ends"])
+def test_forged_regions_lose_private_columns(forged, monkeypatch):
+    """The negative control of the test above and of the bound."""
+    F, epsilon = ChiSquareSet(TABLES[0]), 1.5
+    columns = private_columns(F, epsilon)
+    p = rldp.design(F, epsilon, "optimal", goal="information", effort="quick")
+    if forged == "shares":
+        monkeypatch.setattr(half_budgets, "_SHARE", 0.9)
+    else:
+        monkeypatch.setattr(Regions, "_keys", wrong_ends)
+    regions = refined(F, epsilon, 6)
     scaled, own = zip(*(own_region(F, regions, T) for T in columns), strict=True)
     held = regions.holders(np.array(scaled))
     is_held = [r is None or held[regions.regions.index(r), i] for i, r in enumerate(own)]
     assert not all(is_held)
-    assert half_budget_optimum(F, 1.5, Clock(1.0)).bound < p.utility
+    assert half_budget_optimum(F, epsilon, Clock(1.0)).bound < p.utility
 
 
 @pytest.mark.slow
