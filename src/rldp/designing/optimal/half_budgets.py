@@ -40,6 +40,7 @@ _UNUSED = 1e-7  # weight of a column that need not be cut off
 _BROKEN = 1e-3  # of ε: an inequality that is broken by less is not added
 _NARROW = 0.01  # of ε: an interval of log τ that is not halved
 _PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share of it
+_WORK_OF_COLUMNS = 2.0  # nominal seconds, after which columns to begin with come from no round
 _WORK_OF_BLOCK, _WORK_OF_NUMBER = 5e-4, 3e-8  # nominal seconds; a number in a list of vertices
 
 
@@ -198,12 +199,17 @@ class Regions:
 
 
 def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
-    """The optimum over the regions when the clock ends; None where blocks would be too large."""
+    """A bound that falls until the clock ends, and the optimum over the regions of an early round.
+
+    A search that begins with columns of later rounds need not find more, and more work for the
+    bound shall not change what it finds. None where blocks would be too large.
+    """
     n_cells = int((F.table.p_su > 0).sum(axis=1).max())
     if not isinstance(F, BudgetSet) or n_cells > _MOST_DIMENSIONS:
         return None
+    early = Clock(_WORK_OF_COLUMNS)
     regions, rounds = Regions(F, epsilon), _Rounds(F.table, epsilon, clock.passes(1.0))
-    is_interrupted = False
+    master, is_interrupted = rounds.master, False
     try:
         rounds.close(regions.pricing())
         bounds = [rounds.bound]
@@ -213,10 +219,11 @@ def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solu
             rounds.begin(regions)
             rounds.close(regions.pricing())
             bounds.append(rounds.bound)
+            master = rounds.master if early.now() < 1 else master
     except KeyboardInterrupt:
         is_interrupted = True
-    optimum = rounds.master.incumbent
-    return Solution(rounds.master.protocol(optimum), optimum.value, rounds.bound, is_interrupted)
+    optimum = master.incumbent
+    return Solution(master.protocol(optimum), optimum.value, rounds.bound, is_interrupted)
 
 
 def _has_stalled(bounds: list[float]) -> bool:
