@@ -40,7 +40,7 @@ _UNUSED = 1e-7  # weight of a column that need not be cut off
 _BROKEN = 1e-3  # of ε: an inequality that is broken by less is not added
 _NARROW = 0.01  # of ε: an interval of log τ that is not halved
 _PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share of it
-_WORK_OF_COLUMNS = 2.0  # nominal seconds, after which columns to begin with come from no round
+_WORK_OF_COLUMNS = 2.0  # nominal seconds, after which no round gives columns to begin with
 _WORK_OF_BLOCK, _WORK_OF_NUMBER = 5e-4, 3e-8  # nominal seconds; a number in a list of vertices
 
 
@@ -214,12 +214,13 @@ def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solu
         rounds.close(regions.pricing())
         bounds = [rounds.bound]
         while not (rounds.is_over() or _has_stalled(bounds)):
+            is_early = early.now() < 1
             if not regions.refine(rounds.in_use) or regions.size > _MOST_NUMBERS:
                 break
             rounds.begin(regions)
+            master = rounds.master if is_early else master
             rounds.close(regions.pricing())
             bounds.append(rounds.bound)
-            master = rounds.master if early.now() < 1 else master
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = master.incumbent
