@@ -11,6 +11,7 @@ An arrow means "calls"::
       │
       ├─► ceiling ──► polyopt.solve        the optimum for known P̂: a bound, and columns to begin
       ├─► inner_simplices ──► polyopt.solve   the same for simplices inside F: a smaller bound
+      ├─► half_budgets ──► polyopt.product_pricing   for balls inside F: smaller still
       │
       └─► column_search                    rounds of pricing, from columns in use and new starts
             ├─► gains                      the gain of a column, and its tangent
@@ -52,5 +53,6 @@ gap), and:
   it (F', on large tables).
 - cut: a linear inequality that every private column satisfies.
 - box: low ≤ T ≤ high, a node of branch and bound. chord: the line above t log t between its ends.
+- region: the columns with one s* and with τ in an interval, see `half_budgets`.
 - work: nominal seconds by which a search ends, see `solvers.work`.
 """

@@ -16,6 +16,7 @@ from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.column_search import Search
 from rldp.designing.optimal.gains import Information
+from rldp.designing.optimal.half_budgets import half_budget_optimum
 from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
@@ -31,6 +32,7 @@ _SHARE = 0.2  # of the time for each of the programmes that come before the sear
 _LARGE_SHARE = 0.85  # and for PolyOpt on large tables, where it is most of the way
 _JOINT_SHARE, _POLISH_SHARE = 2 / 3, 0.3  # of the work; the less where PolyOpt is most of the way
 _WORK_OF_BOUND = 60.0  # nominal seconds for a bound that takes one of them as a rule
+_SHARE_OF_BOUND = 0.1  # of the work, for a bound that more work makes smaller
 _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
 
@@ -147,10 +149,15 @@ def _bound(
     columns = np.moveaxis(found.Q, 2, 0)
     if p_su.size > _LISTED_CELLS:
         return columns
-    clock = Clock(_WORK_OF_BOUND, deadline)
-    inner = inner_optimum(guarantees[0].uncertainty, guarantees[0].epsilon, clock)
-    if inner is None:
-        return columns
-    go_on_unless(inner.is_interrupted)
-    search.bound = min(search.bound, inner.bound)
-    return np.concatenate([columns, np.moveaxis(inner.Q, 2, 0)])
+    relaxations = [(inner_optimum, _WORK_OF_BOUND)]
+    if weights.size > _MOST_PROVED:
+        relaxations.append((half_budget_optimum, _SHARE_OF_BOUND * search.effort.work))
+    nearest: list[Array] = []  # those of the last are the nearest to what is private
+    for optimum, work in relaxations:
+        clock = Clock(work, deadline)
+        found = optimum(guarantees[0].uncertainty, guarantees[0].epsilon, clock)
+        if found is not None:
+            search.bound = min(search.bound, found.bound)
+            go_on_unless(found.is_interrupted)
+            nearest = [np.moveaxis(found.Q, 2, 0)]
+    return np.concatenate([columns, *nearest])

@@ -16,7 +16,7 @@ An arrow means "calls"::
 
     solve ──► column_generation.master   duals α from columns; at last the protocol Q[s, u, y]
       │
-      ├─► exact_pricing                  small tables: all vertices are listed
+      ├─► exact_pricing ──► product_pricing   small tables: all vertices are listed
       │     ├─► s_block                  the vertices of one S value
       │     └─► solvers.best_product, solvers.product_table
       │

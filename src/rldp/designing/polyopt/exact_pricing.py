@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr
 
 from rldp._types import Array, Indices
+from rldp.designing.polyopt.product_pricing import ProductPricing, Vertices, sorted_vertices
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
-from rldp.designing.solvers.best_product import Branches, Lists, best_products, with_neighbours
-from rldp.designing.solvers.product_table import ProductTable
+from rldp.designing.solvers.best_product import Branches
 
 _STAR, _OTHER = 0, 1
-
-
-class PricedColumns(NamedTuple):
-    """Columns with Σ P̂ T = 1 above the target, best first; no reduced cost exceeds the bound."""
-
-    columns: Array  # (columns, n_s, n_u)
-    reduced_cost: Array
-    bound: float
 
 
 class _Kinds(NamedTuple):
@@ -34,44 +25,15 @@ class _Kinds(NamedTuple):
     subset: Indices
 
 
-class _Vertices(NamedTuple):
-    """The vertices of one box of one block at every τ, and how many there are."""
-
-    block: Block
-    T: Array
-    counts: Indices
-
-
-class ExactPricing:
+class ExactPricing(ProductPricing):
     """Every vertex of every box that an extreme column can need."""
 
     def __init__(self, blocks: Sequence[Block], factor: float, *, distinct: bool) -> None:
         """Take the blocks, e^ε, and whether only pairs s1 ≠ s2 are compared."""
         taus, kinds = _kinds(blocks, factor, distinct=distinct)
-        tables = _tables(blocks, taus, factor)
-        longest = max(table.T.shape[1] for table in tables)
-        n_lists = len(tables) * taus.size
-        self._T = np.zeros((n_lists, longest, blocks[0].n_u))
-        self._gain = np.zeros((n_lists, longest))
-        self._mass = np.ones((n_lists, longest))
-        place = np.zeros((n_lists, longest), np.intp)
-        counts = np.zeros(n_lists, np.intp)
-        for i, (block, T, count) in enumerate(tables):
-            rows = slice(i * taus.size, (i + 1) * taus.size)
-            mass = np.where(np.arange(T.shape[1]) < count[:, None], T @ block.p, np.inf)
-            order = np.argsort(mass, axis=1, kind="stable")
-            n = T.shape[1]
-            self._T[rows, :n] = np.take_along_axis(T, order[..., None], axis=1)
-            self._mass[rows, :n] = np.take_along_axis(mass, order, axis=1)
-            self._gain[rows, :n] = -entr(self._T[rows, :n]) @ block.p
-            np.put_along_axis(place[rows, :n], order, np.arange(n)[None, :], axis=1)
-            counts[rows] = count
-        self._mass[~np.isfinite(self._mass)] = 1.0
-        self._roots = _roots(kinds, len(blocks), taus.size, place, counts)
-        self._owner = np.arange(n_lists) // (2 * taus.size)
-        self._most_branches = SETTINGS.exact.most_branch_numbers / (len(blocks) * longest)
-        is_small = ProductTable.size(self._roots) <= SETTINGS.exact.most_tabulated
-        self._table = ProductTable(self._mass, self._roots) if is_small else None
+        vertices = sorted_vertices(_tables(blocks, taus, factor))
+        roots = _roots(kinds, len(blocks), taus.size, vertices.place, vertices.counts)
+        super().__init__(vertices, roots)
 
     @staticmethod
     def size(blocks: Sequence[Block], factor: float, *, distinct: bool) -> float:
@@ -95,43 +57,6 @@ class ExactPricing:
         size = ExactPricing.size(blocks, factor, distinct=distinct)
         return size <= SETTINGS.methods.most_numbers
 
-    def price(
-        self,
-        duals: Array,
-        target: float,
-        most: int,
-        is_over: Callable[[], bool] = lambda: False,
-    ) -> PricedColumns:
-        """Up to `most` columns with a reduced cost above the target, and a bound on all."""
-        net_gain = self._gain - np.einsum("lvu,lu->lv", self._T, duals[self._owner])
-        if self._table is not None:
-            found = self._table.best(net_gain, target)
-        else:
-            lists = Lists(net_gain, self._mass)
-            found = best_products(
-                lists, self._roots, target, most_branches=self._most_branches, is_over=is_over
-            )
-            found = with_neighbours(lists, self._roots, found, target)
-        of, choice = self._roots.lists[found.root[:most]], found.choice[:most]
-        mass = self._mass[of, choice].sum(axis=1)
-        columns = self._T[of, choice] / mass[:, None, None]
-        return PricedColumns(columns, found.value[:most], found.bound)
-
-    @property
-    def n_columns(self) -> int:
-        """How many products of vertices there are."""
-        lengths = (self._roots.last - self._roots.first + 1).astype(object)
-        return int(lengths.prod(axis=1).sum())
-
-    def columns(self) -> Array:
-        """Every product of vertices, shape (columns, n_s, n_u): for tests and small tables only."""
-        products = []
-        for lists, first, last in zip(*self._roots, strict=True):
-            ranges = [np.arange(a, b + 1) for a, b in zip(first, last, strict=True)]
-            choice = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(ranges))
-            products.append(self._T[lists, choice])
-        return np.concatenate(products)
-
 
 def _kinds(blocks: Sequence[Block], factor: float, *, distinct: bool) -> tuple[Array, _Kinds]:
     """All τ's, and the kinds of columns that have them."""
@@ -149,17 +74,17 @@ def _kinds(blocks: Sequence[Block], factor: float, *, distinct: bool) -> tuple[A
     return np.array(taus), _Kinds(*np.array(kinds, np.intp).T)
 
 
-def _tables(blocks: Sequence[Block], taus: Array, factor: float) -> list[_Vertices]:
+def _tables(blocks: Sequence[Block], taus: Array, factor: float) -> list[Vertices]:
     """For every block the vertices as s*, and then as one of the others."""
     tables = []
-    for block in blocks:
+    for s, block in enumerate(blocks):
         for lo, hi in (
             (np.ones_like(taus), factor * taus),
             (taus, np.full(taus.shape, factor)),
         ):
             T, counts = block.vertices(lo, hi)
             counts = np.where((block.c > 0) & block.is_single(lo, hi), 1, counts)
-            tables.append(_Vertices(block, T, counts))
+            tables.append(Vertices(s, block.p, T, counts))
     return tables
 
 
