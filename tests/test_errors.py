@@ -126,6 +126,7 @@ def test_the_page_leaves_out_what_it_has_no_field_for():
     assert answers.FieldError.beside("data", told) is told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -25,6 +25,7 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return set(run.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -62,6 +63,7 @@ def test_a_public_file_releases_without_scipy(tmp_path):
     assert loaded(code, str(tmp_path)) == set()
 
 
+@pytest.mark.slow
 def test_designing_does_import_it():
     code = "import rldp\nrldp.design(rldp.AllDistributions(rldp.Table([[1, 1], [1, 1]])), 1, 'grr')"
     assert "scipy" in loaded(code)  # so that the tests above can fail

@@ -98,6 +98,7 @@ def test_every_attacker_by_the_literal_loop(case):
         assert found["knows_u"].without == pytest.approx(loop(table.p_su.T.tolist()))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(KINDS, zeros=0.1))
 def test_bounds_are_never_below_what_is_exact(case):
@@ -257,6 +258,7 @@ def test_a_level_given_u_limits_the_odds_of_someone_who_knows_u(name):
     assert stranger.epsilon == 1.0
 
 
+@pytest.mark.slow
 def test_the_optimal_protocol_needs_a_level_given_u_as_well():
     """The most information over F alone tells U-knowers nearly all; a level costs little of it."""
     F = ChiSquareSet(small_survey())

@@ -71,6 +71,7 @@ def reference_channel(F, case, name):
     return FAMILIES[name].channel(F, p.epsilon, p.parameters)  # before it is rounded to integers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_audits_of_the_reference_cases(case):
     """Both implementations agree to 1e-10, a thousand times better than the reference claims."""
@@ -120,6 +121,7 @@ def check_witness(channel, F, audit) -> None:
         assert audit.epsilon == 0  # an output that never occurs is as good a witness
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(audited())
 def test_the_witness_has_the_ratio_that_the_audit_claims(case):
@@ -172,6 +174,7 @@ def test_a_witness_cannot_be_changed():
 # --- dense and structured ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["independent", "choice", "unary", "cells"])
 @given(data=st.data())
 def test_a_structured_channel_leaks_what_its_matrix_leaks(kind, data):
@@ -183,6 +186,7 @@ def test_a_structured_channel_leaks_what_its_matrix_leaks(kind, data):
 # --- brute force ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(audited(("dense", "independent", "choice", "unary")), some.seeds)
 def test_no_distribution_of_the_set_leaks_more(case, rng):
@@ -253,6 +257,7 @@ def test_a_public_protocol_is_audited_over_a_set_that_is_given():
 # --- laws ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(audited(("dense", "independent", "choice", "unary", "cells")), some.alphas)
 def test_larger_sets_leak_more(case, alpha):
@@ -279,6 +284,7 @@ def test_merging_outputs_never_leaks_more(case, rng):
     assert np.all(levels(rldp.audit(merged, F)) <= levels(rldp.audit(channel, F)) + 1e-9)
 
 
+@pytest.mark.slow
 @given(audited(), some.seeds)
 def test_splitting_an_output_changes_nothing(case, rng):
     channel, F = case
@@ -291,6 +297,7 @@ def test_splitting_an_output_changes_nothing(case, rng):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits", [{"_MOST_PAIRS": 0}, {"_AT_ONCE": 2, "_RUNGS": 3}, {"_MOST_PAIRS": 0, "_AT_ONCE": 1}]
 )

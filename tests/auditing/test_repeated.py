@@ -67,6 +67,7 @@ def test_reports_do_not_compose():
     assert not two.is_bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25)
 @given(data=st.data())
@@ -162,6 +163,7 @@ def test_the_law_of_several_draws_counts_words_without_their_order():
 # --- refreshed reports ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     cases(("dense", "independent", "choice"), zeros=0.1), st.floats(0.05, 0.95), st.integers(1, 3)

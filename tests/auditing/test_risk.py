@@ -170,6 +170,7 @@ def test_the_set_covers_as_promised_with_few_cells():
     assert coverage.std_error == pytest.approx(math.sqrt(share * (1 - share) / 20_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_set_covers_less_with_many_cells(seed):
     """And as often as samples of the truth say, which the frequencies themselves would not."""

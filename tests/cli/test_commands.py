@@ -59,6 +59,7 @@ def test_compare_as_json_equals_the_python_call(capsys):
             assert record[key] == (reference[key] if math.isfinite(reference[key]) else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chi-square", "all", "known"])
 @pytest.mark.parametrize("bounds", ["sharp", "paper"])
 def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
@@ -97,6 +98,7 @@ def test_design_pins_parameters_and_chooses_variants(capsys):
     assert "0.268941" in capsys.readouterr().out  # 1/(e + 1)
 
 
+@pytest.mark.slow
 def test_plots_are_pictures(tmp_path):
     curve, bars = tmp_path / "curve.png", tmp_path / "bars.svg"
     assert main(["compare", *ADULT, *QUICK, "--plot", str(curve)]) == 0

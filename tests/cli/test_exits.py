@@ -134,6 +134,7 @@ def test_an_output_that_is_full_is_one_line(command, words) -> None:
     assert "No space left on device" in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="descriptors of Unix")
 def test_closed_streams_are_one_line(words, protocol) -> None:
     ended = run(*words["release"], stdin=subprocess.DEVNULL, preexec_fn=lambda: os.close(1))

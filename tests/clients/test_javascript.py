@@ -188,6 +188,7 @@ def test_all_words_give_every_output_as_often_as_the_table_says(kind, bits, tmp_
         assert counts.tolist() == exact_row(p.channel, p.integers, s, u)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -271,6 +272,7 @@ def test_blanks_around_labels_do_not_count_as_in_python(tmp_path) -> None:
     assert not is_public_for_python(alike, tmp_path)
 
 
+@pytest.mark.slow
 def test_secure_reports_follow_the_table(tmp_path) -> None:
     """Chi-square with a false alarm of 1e-9, and a table that is 2 % off as the control."""
     p = designed((2, 2), "grr")
@@ -418,6 +420,7 @@ floats = st.floats(1e-299, 1e299) | st.integers(-320, 299).map(lambda p: 10.0**p
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(st.lists(st.tuples(floats.filter(lambda x: x > 0), texts, texts), min_size=60, max_size=60))
 def test_the_hash_of_any_numbers_and_texts_is_the_one_of_python(tmp_path_factory, cases) -> None:

@@ -38,6 +38,7 @@ def test_best_is_never_below_any(seed):
     assert best.utility <= rldp.ceiling(F, epsilon) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("calibrated_once")
 def test_best_is_often_above_all():
     F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=1).table)

@@ -48,6 +48,7 @@ def exact_maximum(c, weights, rows, low, high) -> Fraction | None:
     return Fraction(str(problem.optimal_value())) / scale
 
 
+@pytest.mark.slow
 def test_bounds_of_boxes_are_never_below_the_exact_maximum():
     """The solver's own value was 2.5e-7 too small on a box of this table."""
     table = Table([[10**6, 1], [1, 30], [1000, 5]])

@@ -20,6 +20,7 @@ STACKS = [
 SMALL = Table([[30, 10, 5], [10, 50, 20]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", STACKS)
 def test_it_is_the_optimum_for_known_frequencies_with_the_linear_layers_kept(asked):
     F = ChiSquareSet(SMALL)

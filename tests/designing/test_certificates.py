@@ -109,6 +109,7 @@ def apart(p, entry) -> float:
     return math.log(factor * high / F.mean_range(T_2[None], np.array([s_2]))[0][0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "counts", "epsilon"),
     [

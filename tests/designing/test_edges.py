@@ -63,6 +63,7 @@ def check_utility(p) -> None:
     assert high - low <= 2e-6 * p.table.entropy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", AWKWARD.values(), ids=AWKWARD)
 @pytest.mark.parametrize(("kind", "bounds"), COMBINATIONS)
 def test_awkward_tables(counts, kind, bounds):
@@ -73,6 +74,7 @@ def test_awkward_tables(counts, kind, bounds):
         check_utility(p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", AWKWARD.values(), ids=AWKWARD)
 def test_awkward_tables_in_integers(counts):
     """Rounding the design to integers costs next to nothing."""
@@ -130,6 +132,7 @@ def test_nothing_is_kept_of_a_single_record():
 # --- comparing ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", ["sharp", "paper"])
 @settings(max_examples=8)
 @given(F=some.uncertainty_sets(max_s=3, max_u=3))

@@ -32,6 +32,7 @@ def at_known(table: rldp.Table, name: str, factor: float = E) -> tuple[Relaxatio
     return Relaxation(private, columns, A, factor), least_second_moment(columns, A)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cells", "s", "u_given_s"])
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_it_is_close_to_the_least_error_over_listed_columns(table, name):
@@ -81,6 +82,7 @@ def test_it_lies_below_what_a_search_finds_and_rises_with_divisions(kind):
     assert bounds[1] > 0.9 * found.error
 
 
+@pytest.mark.slow
 def test_without_limits_of_means_there_is_one_region():
     table = TABLES["2×3"]
     private = PrivateColumns([rldp.Guarantee(rldp.ChiSquareSet(table), 1.0)])
@@ -109,6 +111,7 @@ def test_a_set_around_another_table_says_nothing_of_these_frequencies():
     assert 0 < found.bound <= found.total
 
 
+@pytest.mark.slow
 def test_a_polytope_without_the_frequencies_bounds_nothing_at_them():
     F = rldp.ChiSquareSet(TABLES["2×3"])
     far = [[[0.5, 0.1, 0.1], [0.1, 0.1, 0.1]], [[0.4, 0.2, 0.1], [0.1, 0.1, 0.1]]]

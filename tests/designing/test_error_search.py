@@ -123,6 +123,7 @@ def optimised_unary(n: int) -> np.ndarray:
     return np.prod(np.where(bits[None] == 1, kept[:, None], 1 - kept[:, None]), axis=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [np.full((2, 5), 100), random_table(3, 2, 5).counts])
 def test_plain_ldp_is_never_worse_than_what_is_known(counts):
     table = Table(counts)
@@ -161,6 +162,7 @@ def test_polyopt_lies_between_closed_forms_and_the_optimum():
         rldp.design(F, 1.0, "polyopt", goal="cells", pairs="all")
 
 
+@pytest.mark.slow
 def test_the_largest_error_instead_of_the_mean():
     F = ChiSquareSet(SMALL)
     mean = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick").error
@@ -218,6 +220,7 @@ def test_comparisons_tell_what_estimates_will_look_like():
     assert np.isnan(ceiling["reports"])
 
 
+@pytest.mark.slow
 def test_comparisons_for_a_goal_choose_parameters_for_it():
     F = ChiSquareSet(SMALL)
     names = ["grr", "ir", "grr-cr", "ue-cr", "polyopt"]

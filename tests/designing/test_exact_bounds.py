@@ -40,6 +40,7 @@ def sends_u_as_it_is(p) -> bool:
     return bool(np.isinf(np.array(p.parameters["delta_s"])[varies]).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", many(range(18)))
 def test_all_of_epsilon_is_spent_and_nothing_is_lost(seed):
     F, epsilon = ChiSquareSet(random_table(seed)), EPSILONS[seed % 4]

@@ -55,6 +55,7 @@ def test_bad_goals_are_named(goal, words):
         goal()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["cells", "s", "u", "u_given_s"])
 def test_every_goal_is_estimable_and_below_randomised_response(goal):
     F = ChiSquareSet(SMALL)

@@ -50,6 +50,7 @@ class Interrupted:
         return self.calls - self.n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 5, 12, 30])
 @pytest.mark.parametrize("name", ["polyopt", "ldp-optimal", "optimal", "best"])
 def test_a_search_ends_in_every_phase_with_the_best_so_far(name, n, monkeypatch):

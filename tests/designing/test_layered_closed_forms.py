@@ -180,6 +180,7 @@ def test_pinned_parameters_that_break_a_level_are_refused():
         Layers(epsilon_all=-1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [UNLAYERED, Layers(3.0, 0.8)])
 @pytest.mark.parametrize("bounds", ["sharp", "exact"])
 @pytest.mark.parametrize("name", FAMILIES)

@@ -51,6 +51,7 @@ def test_it_is_the_optimum_over_all_extreme_rays(table, given_u, everything):
     assert len(rldp.verify(p).guarantees) == len(p.guarantees)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("further", [{"epsilon_all": 2.0}, {"epsilon_given_u": 0.5}])
 def test_it_never_exceeds_what_bounds_the_optimal_protocol(further):
     F = ChiSquareSet(TABLES[1])

@@ -85,6 +85,7 @@ def test_levels_that_promise_nothing_change_nothing():
     assert loose.utility == pytest.approx(free.utility, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_protocol():
     F = ChiSquareSet(SMALL)
     first, second = (rldp.design(F, 1.0, effort="quick") for _ in range(2))
@@ -179,6 +180,7 @@ def test_bounds_of_entries_hold_for_all_private_columns():
     assert (reached <= highest * (1 + 1e-6)).all()
 
 
+@pytest.mark.slow
 def test_compare_tells_what_else_is_promised():
     records = rldp.compare(ChiSquareSet(SMALL), 1.0, protocols=["grr", "ir", "best"])
     by_name = {record["protocol"]: record for record in records}

@@ -77,6 +77,7 @@ def test_two_balls_against_an_optimiser():
         assert -min(starts) <= found[i] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", TABLES)
 @pytest.mark.parametrize("kind", [AllDistributions, ChiSquareSet, KnownDistribution])
 def test_an_excess_is_positive_exactly_where_epsilon_is_broken(counts, kind):
@@ -162,6 +163,7 @@ def test_conditions_with_independent_conditionals_are_stricter(counts):
         assert (objective * T).sum() <= (objective * best).sum() + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", TABLES)
 def test_cuts_and_cones_agree(counts):
     F = ChiSquareSet(rldp.Table(counts))
@@ -226,6 +228,7 @@ def test_limits_of_a_box_do_not_outlive_it():
     assert private.cuts.maximum(c).value == pytest.approx(before, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "epsilon"), [(TABLES[0], 0.4), (TABLES[0], 2.0), (EMPTY_CELL, 2.0), (UNSEEN, 2.0)]
 )
@@ -315,6 +318,7 @@ def test_a_search_that_finds_nothing_gives_the_best_closed_form(monkeypatch):
     assert p.name in FAMILIES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 4, 8])
 def test_more_work_finds_no_less_and_nothing_above_the_bound(seed):
     F = ChiSquareSet(random_table(seed))

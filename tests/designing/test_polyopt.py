@@ -55,6 +55,7 @@ def solved(F, epsilon, *, distinct=True, **more):
 # --- references ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("i", "name"), REFERENCES)
 def test_the_reference_optimum(i, name):
     case = CASES[i]
@@ -125,6 +126,7 @@ def same_set(a, b):
     return max(distances(a, b).max(), distances(b, a).max()) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_the_vertices_are_those_of_a_polyhedral_library(seed):
     rng = np.random.default_rng(seed)
@@ -330,6 +332,7 @@ def test_an_output_that_hardly_ever_comes_is_released_as_another(share, n_output
 # --- laws ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_never_below_srr_or_grr(seed):
     F, epsilon = some.random_set(seed)

@@ -65,6 +65,7 @@ def test_the_bound_is_never_below_the_optimum(seed, monkeypatch):
     assert (columns @ rows.T).min() > -1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", many(range(0, 24, 3), quick=2))
 def test_knapsacks_never_bound_below_the_optimum(seed, monkeypatch):
     """Forced on tables whose subsets could be listed."""
@@ -122,6 +123,7 @@ def test_no_column_between_two_taus_has_a_reduced_cost_above_its_bound(seed, for
     assert above[-1] < 0.05  # the bounds are not merely large
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_u", [6, 10])
 @pytest.mark.parametrize("seed", range(20))
 def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
@@ -160,6 +162,7 @@ def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
     assert apart.max() < 1e-9 * hi / block.c
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
     """Duals at which many cells gain about as much, so that one is fractionally in H at first."""
@@ -186,6 +189,7 @@ def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
     assert (first - most).max() >= (last - most).max()
 
 
+@pytest.mark.slow
 def test_most_of_the_optimum_is_found(monkeypatch):
     F = ChiSquareSet(rldp.datasets.jeffreys(5, 4, 1000, seed=1).table)
     exact = solved(F, 1.0)
@@ -225,6 +229,7 @@ def test_exact_pricing_gives_up_when_time_is_over():
     assert 0 < kept < found.bound - 1e-6  # it did give up
 
 
+@pytest.mark.slow
 def test_a_large_design_is_proved_and_stops_in_time():
     F = ChiSquareSet(rldp.datasets.jeffreys(9, 9, 1000, seed=1).table)
     p, longer = (rldp.design(F, 1.0, "polyopt", time_limit=limit) for limit in (0.5, 2.0))
@@ -235,6 +240,7 @@ def test_a_large_design_is_proved_and_stops_in_time():
     assert p.utility <= longer.utility <= p.utility + p.optimality_gap
 
 
+@pytest.mark.slow
 def test_ctrl_c_returns_the_best_so_far():
     F = ChiSquareSet(rldp.datasets.jeffreys(9, 9, 1000, seed=1).table)
     told = []

@@ -58,6 +58,7 @@ def around(table: Table, size: float):
     return np.concatenate([p[:, None] + size * corners, p[:, None] - size * corners / 4], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.05, 0.3])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_vertices_and_cutting_planes_find_the_same_optimum(size, epsilon):

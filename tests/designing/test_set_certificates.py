@@ -240,6 +240,7 @@ def test_a_certificate_for_one_order_does_not_prove_a_larger_set():
 # --- commands ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [

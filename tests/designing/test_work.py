@@ -31,6 +31,7 @@ def test_a_search_ends_at_the_same_step_again(monkeypatch):
     assert first.optimality_gap == second.optimality_gap > 1e-3  # it did not end by itself
 
 
+@pytest.mark.slow
 def test_more_work_finds_more():
     F = rldp.ChiSquareSet(TABLE)
     short, long = (rldp.design(F, 0.5, "optimal", time_limit=t) for t in (0.5, 4.0))

@@ -112,6 +112,7 @@ def _has(home: Any, part: str) -> bool:
     return hasattr(home, part) or part in fields
 
 
+@pytest.mark.slow
 @each_page
 def test_every_option_that_is_named_exists(page):
     commands = typer.main.get_command(app).commands.values()

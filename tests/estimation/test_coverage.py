@@ -58,6 +58,7 @@ def hits(figures, truth):
     return (figures.low <= truth + 1e-12) & (truth <= figures.high + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grr", "srr", "ir", "grr-cr", "ue-cr", "polyopt"])
 @pytest.mark.parametrize("label", TABLES)
 def test_intervals_cover_estimates_are_unbiased_and_the_plan_is_right(label, name):

@@ -305,6 +305,7 @@ def test_words_are_kept_and_merged_for_the_likelihood():
 # Any channel at all
 
 
+@pytest.mark.slow
 @given(channels(), st.integers(0, 9999))
 def test_any_channel_is_estimated_from_reports_of_its_own(channel, seed):
     rng = np.random.default_rng(seed)

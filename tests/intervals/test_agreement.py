@@ -35,6 +35,7 @@ def is_true(document) -> bool:
     return maker.audit(document) <= document["epsilon"] * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @made.cases
 @pytest.mark.parametrize("factor", [0.8, 1 - 1e-7, 1 + 1e-7, 1.2])
 def test_both_draw_the_line_at_the_worst_case(kind, set_kind, counts, factor):
@@ -65,6 +66,7 @@ def test_flawed_documents_are_refused_unless_only_multipliers_are_poor(flaw):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.sampled_from(["dense", "independent", "choice", "unary"]),
@@ -79,6 +81,7 @@ def test_spoiled_certificates_change_nothing(kind, counts, factor, rng):
     assert accepts(check_with_intervals, document) == (factor > 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(made.mutants())
 def test_both_agree_on_mutated_documents(document):

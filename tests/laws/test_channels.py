@@ -38,6 +38,7 @@ def near(value, reference):
 # --- structure = matrix = listing ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons, st.sampled_from(["sharp", "paper"]))
 def test_channels_are_the_listings_of_the_paper(F, epsilon, bounds):
@@ -141,6 +142,7 @@ def theorem(p, P) -> float:
     return on_s + on_u_given_s(joint, [values["delta_2"]] * n_s)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons, st.sampled_from(["sharp", "paper"]))
 def test_utility_theorems(F, epsilon, bounds):
@@ -263,6 +265,7 @@ def jeffreys(n_s: int, n: int, seed: int):
 POPULAR = [(0.5, 1 / (math.e + 1)), (math.e / (math.e + 1), 0.5), (0.9, 0.2), (0.999, 0.99)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kappa", "lam"), POPULAR)
 @pytest.mark.parametrize(("n", "error"), [(1000, 1e-12), (32561, 1e-12), (500_000, 1e-8)])
 def test_unary_encoding_of_42_values(n, error, kappa, lam):

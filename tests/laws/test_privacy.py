@@ -41,6 +41,7 @@ def test_support_function_of_the_ball_by_duality(p, T, B, rng):
         assert best == pytest.approx(high, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(some.tables(max_s=3, max_u=3), some.alphas, some.seeds)
 def test_audits_bound_every_distribution_of_the_set(table, alpha, rng):
@@ -58,6 +59,7 @@ def test_audits_bound_every_distribution_of_the_set(table, alpha, rng):
 # --- every protocol keeps its promise ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @both_bounds
 @settings(max_examples=30)
 @given(F=some.uncertainty_sets(max_s=3, max_u=3), epsilon=some.epsilons)
@@ -88,6 +90,7 @@ def test_rounding_to_integers_keeps_the_promise(kind):
             assert brute.audit_of(p) <= epsilon + 1e-9, name
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(some.tables(max_s=2, max_u=3), some.alphas, levels)
 def test_joint_set_leaks_no_more_than_its_product(table, alpha, epsilon):
@@ -137,6 +140,7 @@ def excesses(p) -> tuple[np.ndarray, np.ndarray]:
     return np.nan_to_num(up).max(axis=1), np.nan_to_num(down).max(axis=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), levels, st.floats(0, 1), st.floats(0.1, 0.95))
 def test_sharp_ue_cr_spends_all_of_epsilon(F, epsilon, share, kappa):

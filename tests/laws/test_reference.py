@@ -58,6 +58,7 @@ def pinned(text: str, epsilon: float) -> tuple[str, dict[str, float]]:
     return protocol, parameters
 
 
+@pytest.mark.slow
 @every_case
 def test_utility_at_given_parameters(case):
     F, epsilon = uncertainty(case), case["eps"]
@@ -77,6 +78,7 @@ def test_optimal_utility(case):
         assert record["utility"] == pytest.approx(reference, rel=0, abs=1e-7), record["protocol"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_optimal_utility_along_the_curves(row):
     F = ChiSquareSet(Table(row["counts"]))
@@ -96,6 +98,7 @@ def reference_matrix(F, case, name):
     return some.ideal(F, case["eps"], name, bounds="paper", parameters=parameters).matrix
 
 
+@pytest.mark.slow
 @small_case
 def test_audits(case):
     """All four audits: joint F, F', plain LDP, all distributions."""

@@ -111,6 +111,7 @@ def check_not_covered(sentence: str, F, Q: np.ndarray, epsilon: float) -> None:
     assert number(sentence) == level or level <= number(sentence) + ROUNDING <= level + DIGITS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_every_sentence_holds(kind, name, options):
@@ -228,6 +229,7 @@ def test_a_huge_channel_is_not_listed():
     assert levels(p).given_u >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "which"),
     [

@@ -55,6 +55,7 @@ def test_two_unseen_values_are_compared_by_their_extremes():
     assert is_accepted(base.document(2.001, base.honest(2.001)), check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_kind", forgeries.SETS)
 @pytest.mark.parametrize(
     "counts",

@@ -570,6 +570,7 @@ def cached_valid(kind: str, set_kind: str, counts: str) -> dict:
     return valid(kind, set_kind, counts)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(mutants())
 def test_a_mutated_document_is_proved_or_refused_and_nothing_else(document):

@@ -186,6 +186,7 @@ PUBLIC_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", PUBLIC_FAULTS)
 def test_public_files_that_are_not_what_they_must_be_are_refused(fault, tmp_path):
     path, value = PUBLIC_FAULTS[fault]

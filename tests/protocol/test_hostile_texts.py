@@ -123,6 +123,7 @@ def test_a_key_that_stands_twice_among_many_is_found(path):
     assert "occurs twice" in refusal(path)
 
 
+@pytest.mark.slow
 def test_random_damage_is_refused_or_harmless(path):
     """A thousand files with a valid hash but for a change: what loads is proved again."""
     chance, loaded = random.Random(3), 0

@@ -257,6 +257,7 @@ def is_taken(path: Path) -> str | None:
     return p.fingerprint if isinstance(p, rldp.PublicProtocol) else None
 
 
+@pytest.mark.slow
 @needs_node
 def test_both_readers_agree_on_two_thousand_mutated_files(tmp_path):
     rng = np.random.default_rng(20)

@@ -67,6 +67,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     return process.returncode, out.decode(), error.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blow", "name", "order"),
     [
@@ -89,6 +90,7 @@ def test_a_signal_leaves_nothing(protocol, tmp_path, blow, name, order) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [[], ["--shuffle"]])
 def test_a_kill_leaves_what_was_there(protocol, tmp_path, order) -> None:
     target = tmp_path / "out.parquet"
@@ -199,6 +201,7 @@ def test_output_to_a_pipe_is_all_or_nothing(protocol) -> None:
     assert out.count("\n") == 1_000_001
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_gives_no_message(protocol) -> None:
     process = started(protocol)
     assert process.stdout is not None
@@ -245,6 +248,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [[], ["--shuffle"]])
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_a_full_disk_leaves_nothing(protocol, small_disk, name, order) -> None:

@@ -116,6 +116,7 @@ def test_the_other_targets(p, tmp_path, end) -> None:
     assert read(target)["y"].to_pylist() == expected["y"].to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", KINDS)
 @pytest.mark.parametrize("end", ["csv", "parquet", "arrow"])
 @pytest.mark.parametrize("protocol", ["srr", "ue-cr"])

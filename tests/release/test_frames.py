@@ -99,6 +99,7 @@ def texts_of(frame: object) -> list[str]:
     return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("protocol", ["srr", "ir", "ue-cr"])
 def test_every_frame_gives_the_reports_of_its_codes(kind: str, protocol: str) -> None:

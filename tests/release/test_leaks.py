@@ -357,6 +357,7 @@ def refusal(one: Any, other: Any) -> str:
     return f"protocol {one.fingerprint[:12]}.*of the protocol {other.fingerprint[:12]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
 def test_files_of_another_protocol_are_refused(folder, end) -> None:
     one, other = (rldp.load(folder / f"{name}.rldp.json") for name in ("one", "other"))

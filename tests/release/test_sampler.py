@@ -206,6 +206,7 @@ def plain_draw(channel: rldp.Channel, N: dict, bits: int, s: int, u: int, words:
     return [reference_draw(law.tolist(), bits, word) - 1 for law, word in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["grr", "srr", "grr-cr", "ir", "ue-cr", "ue"])
 @pytest.mark.parametrize(
     ("shape", "dtype"), [((3, 2), np.int64), ((20, 15), np.uint8), ((2, 200), np.uint8)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import rldp
 
@@ -30,6 +31,7 @@ def overtakes_at(n_s, n_u):
     return min(e for e in epsilons if all(kept["srr", e] >= kept[name, e] for name in others))
 
 
+@pytest.mark.slow
 def test_srr_overtakes_later_in_larger_spaces():
     """The conclusion says the reverse of what its figures, and ours, show."""
     small, middle = overtakes_at(3, 3), overtakes_at(5, 5)

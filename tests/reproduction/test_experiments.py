@@ -49,6 +49,7 @@ def test_the_stored_mean_curves_on_the_same_draws(name):
     assert found.normalised.mean(axis=0) == pytest.approx(reference, rel=0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "name"), [(PAPER, "polyopt pairs=all"), (SHARP, "polyopt")], ids=str
 )
@@ -204,6 +205,7 @@ def test_processes_find_what_one_process_finds(tmp_path):
         assert np.array_equal(one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_finds_the_same(tmp_path):
     distributed = pytest.importorskip(

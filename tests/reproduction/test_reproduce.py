@@ -69,6 +69,7 @@ def test_one_figure_by_one_command(tmp_path, capsys):
     assert "0 tasks computed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_protocol_can_be_computed_anew_alone(tmp_path):
     def made(*only):
         options = {"quick": True, "versions": ["beyond"], "backend": Backend(jobs=1)}

@@ -90,6 +90,7 @@ def test_commands_and_script_run_as_given_with_the_protocol_of_the_page(name, cl
     assert p.estimate(tmp_path / "reports.csv").n == n
 
 
+@pytest.mark.slow
 def test_the_script_notices_another_protocol(client, tmp_path):
     choice = ADULT | {"protocol": "grr"}
     designed(client, **choice)

@@ -129,6 +129,7 @@ def test_one_search_too_many_ends_the_one_that_nobody_looks_at(jobs):
     is_over.set()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_server_ends(workers):  # noqa: ARG001  # for its environment
     jobs = Jobs()
     job, _ = begun(jobs, stubborn)
@@ -138,6 +139,7 @@ def test_nothing_is_left_when_the_server_ends(workers):  # noqa: ARG001  # for i
     assert jobs.workers.spare is None
 
 
+@pytest.mark.slow
 def test_a_process_ends_when_its_server_is_gone():
     idle, worker = Worker(), Worker()
     told = worker.messages(time.sleep)  # fails at once: the process was listening
@@ -172,6 +174,7 @@ def test_a_design_that_is_ended_leaves_its_draft_and_says_so(client, monkeypatch
     assert asked(client, "proof", **choice).json()["epsilon"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "wishes"),
     [
@@ -345,6 +348,7 @@ def test_what_is_used_last_is_kept_up_to_a_number_and_a_size():
     assert (len(kept), kept.bytes) == (1, 80)
 
 
+@pytest.mark.slow
 def test_many_moves_leave_a_bounded_number_of_everything(workers):
     session = Session(Limits(settings=2, designs=2, files=2), Jobs(workers))
     for i in range(5):
@@ -378,6 +382,7 @@ def test_files_are_held_up_to_a_total_size(client, session):
         session.file(names[0])
 
 
+@pytest.mark.slow
 def test_a_release_is_held_once_and_gives_way_like_a_file(client, session):
     choice = ADULT | CLOSE | {"protocol": "grr"}
     designed(client, **choice)

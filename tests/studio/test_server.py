@@ -302,6 +302,7 @@ def test_curves_are_those_of_compare(client):
                 assert point["error"] == pytest.approx(record["error"], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["cells", "s", "u", "u_given_s", "information"])
 def test_protocols_are_ranked_by_the_goal(goal, client):
     told = asked(client, "curves", **ADULT, goal=goal).json()
@@ -334,6 +335,7 @@ def test_a_wish_that_makes_no_sense_names_its_field(change, field, client):
     assert (response.status_code, response.json()["field"]) == (422, field)
 
 
+@pytest.mark.slow
 def test_layers_and_goal_are_those_of_the_design(client, session):
     """A level of one's own, and no fallback at all; both are what the proof and the code say."""
     table = {"sensitive": ["sex"], "useful": ["income"]}
@@ -366,6 +368,7 @@ def progress(client, job):
     return client.get(f"/api/jobs/{job['id']}").json()["progress"]
 
 
+@pytest.mark.slow
 def test_searches_report_as_they_go_and_stop_when_asked(client, session):
     choice = ADULT | {"sensitive": ["sex"], "useful": ["income"]}
     job = asked(client, "search", **choice).json()
@@ -435,6 +438,7 @@ def test_a_design_is_shown_audited_proved_and_saved(name, client, session, tmp_p
         assert path.read_bytes() == same.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     choice = ADULT | {"protocol": "ir"}
@@ -455,6 +459,7 @@ def test_a_release_can_be_downloaded_and_estimated(kind, client, tmp_path):
     assert [record["sample"] for record in told["cells"]] == table.p_su.ravel().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["keep", "drop"])
 def test_records_with_missing_values_are_released_as_they_were_counted(missing, client, tmp_path):
     frame = pa.table({"s": [1, 2, None, 2] * 20, "u": ["a", None, "b", "b"] * 20, "x": range(80)})
@@ -511,6 +516,7 @@ def test_plans_are_those_of_plan(client, session):
 # --- report -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_report_stands_alone_and_escapes_what_is_in_the_data(client):
     content = b"<b>s</b>,u\n" + b"<i>a</i>,x\nb,y\nb,x\n" * 20
     known = uploaded(client, "t.csv", content).json()
@@ -528,6 +534,7 @@ def test_the_report_stands_alone_and_escapes_what_is_in_the_data(client):
     assert "Proved" in text
 
 
+@pytest.mark.slow
 def test_nothing_is_written_to_disk(client, session, tmp_path):
     written, is_watching = [], True
 

@@ -68,6 +68,7 @@ def as_dict(table: Table) -> dict[tuple[str, ...], int]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("missing", ["keep", "drop"])
 @settings(max_examples=40, deadline=None)
@@ -87,6 +88,7 @@ def test_frames_count_like_the_dumb_loop(kind: str, missing: Any, rows: Rows) ->
     assert list(table.schema.useful[0].labels) == in_order
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=rows)
 def test_all_libraries_give_the_same_table(rows: Rows) -> None:
@@ -220,6 +222,7 @@ def test_missing_needs_its_label_for_itself() -> None:
     assert Table.from_frame(frame, "s", missing="drop").schema.s_labels == ("(missing)",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 def test_identifiers_are_refused(kind: str) -> None:
     ids = [f"n{i}" for i in range(limits.MOST_LABELS + 1)]

@@ -51,6 +51,7 @@ def outcome(path: Path, *, is_fast: bool, **options):
     return table, table.dropped, [str(warning.message) for warning in told]
 
 
+@pytest.mark.slow
 @shared
 @given(
     text=st.one_of(REGULAR, WILD),

@@ -173,6 +173,7 @@ def wide(path: Path, n: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_twenty_thousand_columns(p, tmp_path) -> None:
     path = wide(tmp_path / "in.parquet", 20_000)
     assert rldp.release_file(p, path, tmp_path / "out.csv") == 2

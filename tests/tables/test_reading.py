@@ -51,6 +51,7 @@ def columns(rows: list[tuple[str | None, ...]]) -> dict[str, list[str | None]]:
     return {name: [row[place] for row in rows] for place, name in enumerate(["s", "unused", "u"])}
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -305,6 +305,7 @@ def test_three_multipliers_prove_the_largest_difference(contest, E):
     assert found - 1e-8 * (1 + E) <= bound <= found + 1e-8 * (1 + E)
 
 
+@pytest.mark.slow
 @given(st.lists(contests(), min_size=2, max_size=4))
 def test_many_splits_at_once_are_one_at_a_time(several):
     n = several[0][0].size

@@ -64,6 +64,7 @@ def test_the_identity_of_abel(a, b):
         assert left == right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize(("cells", "steps"), [(2, 40), (3, 10), (4, 6)])
 def test_the_mean_of_the_exponential(cells, steps, share):
@@ -78,6 +79,7 @@ def test_the_mean_of_the_exponential(cells, steps, share):
             assert mean <= (1 - share) ** (1 - cells) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "steps"), [((2, 1), 60), ((2, 2), 8), ((3, 2), 4)])
 def test_coverage_is_exact_and_enough(shape, steps):
     """The chance that a sample gives a set without the truth, summed over all samples."""

@@ -145,6 +145,7 @@ def test_the_command_line_takes_it(tmp_path, capsys):
     assert "Expected distributions as JSON" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_studio_takes_it(monkeypatch):
     testclient = pytest.importorskip("starlette.testclient")
     from rldp.studio.application import application

@@ -99,6 +99,7 @@ def test_membership_is_the_definition(F, rng):
     assert F.contains(F.table.p_su)
 
 
+@pytest.mark.slow
 @given(some.tables(), alphas, some.seeds)
 @settings(max_examples=25)
 def test_order_two_is_the_chi_square_set(table, alpha, rng):
@@ -247,6 +248,7 @@ def tv_programme(F, T_1, s_1, T_2, s_2, ratio, m_1, m_2) -> float:
     return -found.fun if found.status == 0 else -math.inf
 
 
+@pytest.mark.slow
 def test_two_conditionals_of_total_variation_against_linear_programmes():
     """No masses of the two S values allow more, and those that are found allow as much."""
     rng = np.random.default_rng(5)

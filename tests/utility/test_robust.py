@@ -140,6 +140,7 @@ def test_divergence_ball_is_tight_for_large_samples():
 # --- one output: μ² -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(some.uncertainty_sets(3, 3), some.seeds)
 def test_smallest_informations_are_bounds_that_are_attained(F, rng):
     v = columns(rng, 5, F)
@@ -236,6 +237,7 @@ def test_smallest_sums_in_several_parts(monkeypatch):
 # --- all outputs ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(some.uncertainty_sets(3, 3), some.seeds)
 def test_robust_utility_brackets_the_minimum(F, rng):
@@ -250,6 +252,7 @@ def test_robust_utility_brackets_the_minimum(F, rng):
         assert found.lower <= channel.mutual_information(P) + ROUNDING
 
 
+@pytest.mark.slow
 def test_thousands_of_distributions_stay_above():
     rng = np.random.default_rng(1)
     for n in (30, 300, 3000):
@@ -403,6 +406,7 @@ def test_stored_matrices(case):
         assert found.upper - found.lower < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SMALL.values(), ids=SMALL)
 def test_optimum_of_the_robust_programme(case):
     """max Σ θ_v μ²(v) with Σ θ_v v = 1 over the vertices of Γ is the stored L."""
