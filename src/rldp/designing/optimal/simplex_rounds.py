@@ -74,7 +74,7 @@ class SimplexRounds:
             begun, master = clock.now(), self.master
             target = max(_AIM * self._closed, _KNOWN * self._brought) * self._variance()
             found = self._pricing.priced(master.M, master.alpha, target, clock)
-            best = max(best, _proved(master, found.bound))
+            best = max(best, proved(master, found.bound))
             if found.bound <= self._closed * self._variance():
                 break
             self._add(found.columns)
@@ -137,7 +137,7 @@ class SimplexRounds:
         return columns[chosen]
 
 
-def _proved(master: BarrierMaster, brought: float) -> float:
+def proved(master: BarrierMaster, brought: float) -> float:
     """⟨M, A⟩² / (Σ α + δ), for the most δ that a column brings."""
     value, price = float(np.sum(master.M * master.A)), float(master.alpha.sum()) + brought
     return value**2 / price * (1 - _ROUNDING) if value > 0 and price > 0 else 0.0

@@ -4,6 +4,7 @@
     polyhedral ─── linear         linear programmes, one feasible set and many objectives
     conic                         conic programmes, one feasible set and many objectives (Clarabel)
     product_table ─ best_product  the best choice of one entry from each of several lists
+    quadratic_bound ─ quadratic_form   the same for a quadratic form of vectors, one from each list
     grid_search                   global maximisation in one or two variables
     work                          a clock that counts work, by which searches end
     one_thread                    linear algebra on one thread, so that results do not change
@@ -11,7 +12,8 @@
 Who calls them: `column_generation.master` and `polyopt.relaxed_master` solve their restricted
 masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with
 `best_product`, or with `product_table` where all products can be tabulated; `optimal` takes its
-cutting planes from `linear` and its columns from `conic`; `families` chooses parameters with
+cutting planes from `linear`, its columns from `conic` and its bounds on errors over simplices from
+`quadratic_bound`; `families` chooses parameters with
 `grid_search`.
 
 Glossary.
