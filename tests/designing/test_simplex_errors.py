@@ -16,7 +16,6 @@ from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
-from rldp.designing.solvers.work import Clock
 from rldp.utility.goal import IN_POLYOPT, WITH_GUARANTEES, Goal, goal_error
 from tests.support.least_errors import least_second_moment
 
@@ -82,7 +81,7 @@ def test_pricing_by_a_loop_over_all_columns(seed):
     alpha += rng.choice([0.0, 5.0])
     worth = ((columns @ M) ** 2).sum(axis=1) - columns @ alpha
     target = float(rng.choice([worth.max() / 2, worth.max() * 2]))
-    found = pricing.priced(M, alpha, target, Clock(1e3))
+    found = pricing.priced(M, alpha, target)
     assert found.bound == pytest.approx(max(worth.max(), target), rel=1e-7)
     for T in found.columns:
         assert np.abs(columns - T).max(axis=1).min() < 1e-8
@@ -100,7 +99,7 @@ def test_no_duals_prove_too_much(seed):
         forged = BarrierMaster(master.A, master.columns, master.theta)
         forged.M = master.M * (1 + rng.normal(0, size, master.M.shape))
         forged.alpha = master.alpha * (1 + rng.normal(0, size, master.alpha.shape))
-        most = pricing.priced(forged.M, forged.alpha, 0.0, Clock(1e3)).bound
+        most = pricing.priced(forged.M, forged.alpha, 0.0).bound
         assert proved(forged, most) <= least * (1 + 1e-7)
 
 
@@ -118,8 +117,8 @@ def test_a_price_that_misses_a_column_proves_too_much(table):
         type(pricing.products)(pricing.products.T[:1], kept),
         pricing.counted.reshape(table.p_su.shape),
     )
-    few = missed.priced(master.M, master.alpha, 0.0, Clock(1e3)).bound
-    most = pricing.priced(master.M, master.alpha, 0.0, Clock(1e3)).bound
+    few = missed.priced(master.M, master.alpha, 0.0).bound
+    most = pricing.priced(master.M, master.alpha, 0.0).bound
     assert few < most
     assert proved(master, most) <= least * (1 + 1e-7)
 

@@ -7,6 +7,7 @@ P̂·T = 1 it is the quadratic form T·B·T with B = M Mᵀ - (α P̂ᵀ + P̂ �
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.solvers.quadratic_bound import largest_ratio
 from rldp.designing.solvers.quadratic_form import Products, QuadraticForm
-from rldp.designing.solvers.work import Clock
 
 _MOST_NUMBERS = 1e8  # in the tables of all pairs of vertices
 _ROUNDING = 1e-13  # of the terms that are added up
@@ -27,6 +27,7 @@ class Priced(NamedTuple):
 
     bound: float
     columns: Array
+    is_decided: bool  # whether the bound is attained, or the target
 
 
 class SimplexPricing:
@@ -64,12 +65,15 @@ class SimplexPricing:
         form = self._form(M, alpha, 0.0)
         return self._scaled(form, form.climbed(self.products, self._whole(near)))
 
-    def priced(self, M: Array, alpha: Array, target: float, clock: Clock) -> Priced:
+    def priced(
+        self, M: Array, alpha: Array, target: float, is_over: Callable[[], bool] = lambda: False
+    ) -> Priced:
         """The most that any column brings, but at least the target."""
         form = self._form(M, alpha, target)
-        found = largest_ratio(form, self.products, clock.passes(1.0))
+        found = largest_ratio(form, self.products, is_over)
         margin = _ROUNDING * form.largest_terms(self.products)
-        return Priced(target + found.bound + margin, self._scaled(form, found.columns))
+        columns = self._scaled(form, found.columns)
+        return Priced(target + found.bound + margin, columns, found.is_decided)
 
     def _form(self, M: Array, alpha: Array, target: float) -> QuadraticForm:
         p, cells = self._p.ravel(), np.flatnonzero(self.counted)

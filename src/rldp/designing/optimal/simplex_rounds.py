@@ -23,13 +23,14 @@ from rldp.designing.solvers.work import Clock, is_past
 _STEPS = 6  # of the masses in a round
 _FIRST_BARRIER, _LAST_BARRIER = 2e-2, 1e-3  # of the error
 _ROUNDS = 3  # of climbing, times the protocols of an effort
-_STEPS_BETWEEN = 3  # rounds of climbing between two of exact pricing
+_ROUNDS_BETWEEN = 3  # rounds of climbing between two of exact pricing
 _STARTS = 2  # columns in use from which each product is climbed
 _WORK = 0.08  # of an effort's work, for looking through everything
 _ADDED, _MOST_COLUMNS, _LEAST_MOST = 150, 24, 200  # in a round; in all, times cells; at least
 _LOOKED_AT, _ALIKE = 4000, 0.9  # columns of a round; cosine between those of which one is enough
 _WORTH = 1e-3  # of the variance: what a column must bring
 _AIM = 0.5  # of what columns may bring at the end: what is not looked for
+_FIRST_SHARE, _WIDER, _LITTLE = 0.5, 2.5, 0.05  # of the work, until more may be left open; how much
 _KNOWN = 0.8  # of what columns found by climbing bring, likewise
 _DIGITS = 7  # by which columns are told apart
 _ROUNDING = 1e-9  # of the bound
@@ -55,7 +56,7 @@ class SimplexRounds:
         self._brought = np.inf  # by the best of the columns that were added last
         self._random = np.random.default_rng(0)  # the same search every time
 
-    def climb(self, effort: Effort, changed: Callable[[], None] = lambda: None) -> None:
+    def climb(self, effort: Effort, changed: Callable[[], object] = lambda: None) -> None:
         """Rounds of climbing; `changed` is called after the Newton steps of each."""
         rounds = _ROUNDS * effort.protocols
         for i in range(rounds):
@@ -69,21 +70,29 @@ class SimplexRounds:
 
     def bound(self, effort: Effort) -> float:
         """What tr(Aᵀ J⁻¹ A) is at least, after rounds of exact pricing."""
-        best, cost, clock = 0.0, 0.0, Clock(_WORK * effort.work, self._deadline)
+        best, cost, wider, clock = 0.0, 0.0, 1.0, Clock(_WORK * effort.work, self._deadline)
         while clock.now() + cost < 1:  # a round that is not finished proves little
-            begun, master = clock.now(), self.master
-            target = max(_AIM * self._closed, _KNOWN * self._brought) * self._variance()
-            found = self._pricing.priced(master.M, master.alpha, target, clock)
+            begun, master, variance = clock.now(), self.master, self._variance()
+            target = wider * max(_AIM * self._closed, _KNOWN * self._brought) * variance
+            end = 1.0 if cost else clock.after(_FIRST_SHARE)
+            found = self._pricing.priced(master.M, master.alpha, target, clock.passes(end))
             best = max(best, proved(master, found.bound))
-            if found.bound <= self._closed * self._variance():
+            if found.bound <= self._closed * variance or clock.now() > 1 - _LITTLE:
                 break
-            self._add(found.columns)
-            for _ in range(_STEPS_BETWEEN):
-                self._step(_LAST_BARRIER)
-                self._add(self._climbed())
-            self._step(_LAST_BARRIER)
-            cost = clock.now() - begun
+            if found.is_decided:
+                self._more(found.columns)
+                cost = clock.now() - begun
+            else:
+                wider *= _WIDER
         return best
+
+    def _more(self, columns: Array) -> None:
+        """Add columns, and rounds of climbing until the masses have settled."""
+        self._add(columns)
+        for _ in range(_ROUNDS_BETWEEN):
+            self._step(_LAST_BARRIER)
+            self._add(self._climbed())
+        self._step(_LAST_BARRIER)
 
     def _step(self, aim: float) -> None:
         for _ in range(_STEPS):

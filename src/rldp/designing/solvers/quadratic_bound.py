@@ -25,6 +25,7 @@ from rldp.designing.solvers.work import spend
 _MOST_SWEEPS = 20
 _STILL = 0.9  # of the sum of bounds: a sweep that leaves more is the last one
 _AT_ONCE = 2**19  # numbers in the tables of one batch
+_SECONDS_OF_BATCH = 5e-4  # nominal, beside its numbers
 _SECONDS = 1e-8  # nominal, for one number of a table in one sweep
 
 
@@ -49,12 +50,20 @@ class _Batch(NamedTuple):
 
     def rows(self, kept: Indices | Flags | slice) -> _Batch:
         """Some of the products."""
-        return _Batch(*(array[kept] for array in self))
+        return _Batch(
+            self.T[kept],
+            self.s[kept],
+            self.is_there[kept],
+            self.own[kept],
+            self.messages[kept],
+            self.constant[kept],
+            self.fixed[kept],
+        )
 
     @property
     def n_left(self) -> int:
         """How many lists are left."""
-        return self.s.shape[1]
+        return int(self.s.shape[1])
 
     def levels(self) -> Array:
         """The terms of single lists with all messages."""
@@ -70,6 +79,7 @@ def largest_ratio(form: QuadraticForm, products: Products, is_over: Callable[[],
     todo = list(_begun(form, products))
     while todo:
         batch = todo.pop()
+        spend(_SECONDS_OF_BATCH)
         if is_over():
             reached, found, is_decided = _given_up(form, batch), batch.fixed[:0], False
         elif batch.n_left == 2:
@@ -87,7 +97,8 @@ def _begun(form: QuadraticForm, products: Products) -> Iterator[_Batch]:
     R, k, places, n = products.T.shape
     step = max(1, 2 * _AT_ONCE // (k * k * places * places))
     for first in range(0, R, step):
-        T, is_there = (array[first : first + step] for array in products)
+        part = slice(first, first + step)
+        T, is_there = products.T[part], products.is_there[part]
         rows = len(T)
         s = np.broadcast_to(np.arange(k), (rows, k))
         own = np.stack([form.own(T[:, i], s[:, i]) for i in range(k)], axis=1)
@@ -112,6 +123,7 @@ def _tables(form: QuadraticForm, batch: _Batch) -> Iterator[tuple[tuple[int, int
 
 def _pruned(batch: _Batch) -> tuple[_Batch, float]:
     """Only products and vectors whose bounds are above 0, and the sum of their bounds."""
+    spend(_SECONDS * batch.messages.size)
     levels = batch.levels()
     top = levels.max(axis=2)
     bounds = batch.constant + top.sum(axis=1)

@@ -69,9 +69,9 @@ class QuadraticForm:
         """
         slope = 2 * np.einsum("stij,ytj->ysi", self._B, near, optimize=True)
         tangent = np.einsum("rsli,rsi->rsl", products.T, slope, optimize=True)
-        each, lists = np.arange(len(near)), np.arange(self.n_lists)
+        each, lists = np.arange(len(near)), range(self.n_lists)
         which = np.where(products.is_there, tangent, NEVER).argmax(axis=2)
-        T = products.T[each[:, None], lists, which]
+        T = products.T[each[:, None], np.array(lists), which]
         own = [self.own(products.T[:, s], np.full(len(near), s)) for s in lists]
         own = [np.where(products.is_there[:, s], own[s], NEVER) for s in lists]
         reached = np.full(len(near), NEVER)
@@ -83,7 +83,7 @@ class QuadraticForm:
             spend(_SECONDS * products.T.size)
             if (reached <= before + 1e-12 * np.abs(before)).all():
                 break
-        return T
+        return np.asarray(T)
 
     def _across(self, s: int, T: Array) -> Array:
         """2 Σ_t B_st T_t over t ≠ s."""
