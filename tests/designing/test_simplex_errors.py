@@ -206,3 +206,18 @@ def test_lists_that_are_too_long_give_no_pricing():
     assert SimplexPricing.of(table.p_su, rldp.ChiSquareSet(table).conditional_bounds[0], E) is None
     p = rldp.design(rldp.ChiSquareSet(table), 1.0, "polyopt", goal="s", effort="quick", **ALONE)
     assert p.error.bound is None
+
+
+def test_errors_and_goals_are_shown_in_one_line():
+    table = TABLES["2×3"]
+    error = rldp.design(rldp.ChiSquareSet(table), 1.0, "polyopt", goal="s", effort="quick", **ALONE)
+    shown, rmse = repr(error.error), error.error.rmse(1)
+    assert shown.startswith("GoalError('s', 2 functionals, ")
+    assert f"root mean squared error {rmse:.4g}/√n, " in shown
+    assert f"PolyOpt's cone at most {error.error.gap:.2%}" in shown
+    assert "\n" not in shown
+    assert repr(error.error.goal) == "Goal('s', 2 functionals of 2 × 3 cells)"
+    weighted = rldp.Goal(np.eye(6).reshape(6, 2, 3)[:2], [1.0, 2.0])
+    assert repr(weighted) == "Goal('custom', 2 functionals of 2 × 3 cells, weighted)"
+    lost = goal_error(np.full((2, 3, 2), 0.5), Goal.named("s", table), table.p_su)
+    assert "2 of them cannot be estimated" in repr(lost)
