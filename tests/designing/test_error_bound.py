@@ -8,7 +8,8 @@ import pytest
 import rldp
 from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.error_bound import Relaxation
-from rldp.designing.optimal.least_error import Estimated, least_error
+from rldp.designing.optimal.error_search import Estimated
+from rldp.designing.optimal.least_error import least_error
 from rldp.designing.optimal.moment_relaxation import Moments, Multipliers, products
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.uncertainty import KnownDistribution

@@ -32,7 +32,7 @@ def largest_move(p: rldp.ReleaseProtocol) -> float:
     [
         (RACE, "optimal", 2.65),
         (RACE, "best", 4.0),
-        (RACE, "polyopt", 2.65),
+        (RACE, "polyopt", 2.55),
         (RACE, "grr-cr", 4.1),
         (SMALL, "ldp-optimal", 2.95),
     ],

@@ -13,13 +13,10 @@ from rldp.channel import DenseChannel
 from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
-from rldp.designing.optimal.least_error import (
-    ErrorSolution,
-    Estimated,
-    least_error,
-    least_error_by_sorting,
-)
+from rldp.designing.optimal.error_search import ErrorSolution, Estimated
+from rldp.designing.optimal.least_error import least_error, least_error_by_sorting
 from rldp.designing.optimal.private_columns import simplified
+from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.optimal.subset_selection import subset_selection
 from rldp.errors import ParameterError
@@ -28,6 +25,7 @@ from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal
 
 ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
+_OF_POLYOPT = "polyopt_"  # of the same for protocols with columns in PolyOpt's cone alone
 _LISTED, _MOST_SELECTED = 10, 100  # cells: all subsets are searched; subsets can be balanced
 _CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
 
@@ -116,7 +114,11 @@ def polyopt(asked: Asked) -> Designed:
             "take 'optimal'.",
             argument="goal",
         )
-    return _by_sorting(asked, SortedPricing(asked.p_su, p_min, asked.factor), asked.factor)
+    pricing = SortedPricing(asked.p_su, p_min, asked.factor)
+    exact = SimplexPricing.of(asked.p_su, p_min, asked.factor)
+    found = _by_sorting(asked, pricing, asked.factor, exact)
+    limits = {_OF_POLYOPT + key: value for key, value in found.parameters.items()}
+    return found._replace(parameters=limits)  # other protocols may have a smaller error
 
 
 def ldp_optimal(asked: Asked, factor: float) -> Designed:
@@ -132,9 +134,11 @@ def ldp_optimal(asked: Asked, factor: float) -> Designed:
     return found
 
 
-def _by_sorting(asked: Asked, pricing: Pricing, factor: float) -> Designed:
+def _by_sorting(
+    asked: Asked, pricing: Pricing, factor: float, exact: SimplexPricing | None = None
+) -> Designed:
     found = least_error_by_sorting(
-        asked.p_su, asked.estimated, pricing, factor, asked.effort, asked.deadline
+        asked.p_su, asked.estimated, pricing, factor, asked.effort, asked.deadline, exact
     )
     return _designed(asked, found)
 

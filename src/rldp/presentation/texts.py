@@ -29,6 +29,9 @@ MEANINGS = {
     "identifiability_cost": "nats that this costs (negative: wins)",
     "error_bound": "summed variance of one report that no protocol with these guarantees beats",
     "largest_error_bound": "largest variance of one report that no such protocol beats",
+    "polyopt_error_bound": "summed variance of one report that no protocol with columns in "
+    "PolyOpt's cone beats",
+    "polyopt_largest_error_bound": "largest variance of one report, likewise",
     "guaranteed_utility": "nats kept at least, whatever distribution in F is true",
 }
 TITLES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,14 @@ from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, Goal, GoalError
+from rldp.utility.goal import CELLS, IN_POLYOPT, WITH_GUARANTEES, Goal, GoalError
 
 if TYPE_CHECKING:
     from rldp.utility.robust import RobustUtility
 
 Parameter = float | tuple[float, ...]
 CLOSED, WORK, TIME, INTERRUPTED = "closed", "work", "time", "interrupted"  # how a search ended
+_ERROR_BOUNDS = "error_bound", "largest_error_bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +176,12 @@ class ReleaseProtocol(Releasing, Estimating):
         from rldp.estimation.goal_errors import channel_error  # for planning, not for releases
 
         goal = self.goal or Goal.named(self.options.get("goal", CELLS), self.table)
-        bound = self.parameters.get("error_bound")
-        largest = self.parameters.get("largest_error_bound")
-        return channel_error(self.channel, goal, self.table, bound, largest)
+        given = self.parameters
+        is_of_polyopt = any(f"polyopt_{key}" in given for key in _ERROR_BOUNDS)
+        prefix = "polyopt_" if is_of_polyopt else ""
+        bound, largest = (given.get(prefix + key) for key in _ERROR_BOUNDS)
+        found = channel_error(self.channel, goal, self.table, bound, largest)
+        return replace(found, among=IN_POLYOPT if is_of_polyopt else WITH_GUARANTEES)
 
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""

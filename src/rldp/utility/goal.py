@@ -23,6 +23,8 @@ from rldp.tables.table import Table
 CELLS, S, U, U_GIVEN_S, INFORMATION = "cells", "s", "u", "u_given_s", "information"
 GOALS = (CELLS, S, U, U_GIVEN_S, INFORMATION)
 
+WITH_GUARANTEES, IN_POLYOPT = "with these guarantees", "with columns in PolyOpt's cone"
+
 _IN_RANGE = 1e-7  # of a functional's size: what may lie outside of the range of J
 
 
@@ -63,6 +65,14 @@ class Goal:
             array.setflags(write=False)
         object.__setattr__(self, "functionals", a)
         object.__setattr__(self, "weights", weights)
+
+    def __repr__(self) -> str:
+        """One line: its name, and how many functionals of which cells it has."""
+        k, n_s, n_u = self.functionals.shape
+        weights = "" if (self.weights == self.weights[0]).all() else ", weighted"
+        return (
+            f"Goal({self.name!r}, {k} functional{'s' * (k != 1)} of {n_s} × {n_u} cells{weights})"
+        )
 
     @classmethod
     def named(cls, name: str, table: Table) -> Goal:
@@ -152,10 +162,12 @@ class GoalError:
     Attributes:
         goal: what is estimated.
         variances: of one report, for each functional; ∞ where it cannot be estimated.
-        bound: what the weighted sum of variances is at least, whatever protocol with the same
-            guarantees is taken; None where no bound is known.
+        bound: what the weighted sum of variances is at least, whatever protocol among those of
+            `among` is taken; None where no bound is known.
         influences: the largest change of n times each estimate by one report, |e(y)|.
         largest_bound: what `largest` is at least, where a design was made for it.
+        among: for which protocols the bounds hold: "with these guarantees", or only "with columns
+            in PolyOpt's cone", as those of "polyopt" do.
     """
 
     goal: Goal
@@ -163,6 +175,20 @@ class GoalError:
     bound: float | None = None
     influences: Array | None = None
     largest_bound: float | None = None
+    among: str = WITH_GUARANTEES
+
+    def __repr__(self) -> str:
+        """One line: what is estimated, how well, and how far from the best possible."""
+        parts = [f"{self.goal.name!r}, {_counted(len(self.variances))}"]
+        if self.is_estimable:
+            parts.append(f"root mean squared error {self.rmse(1):.4g}/√n")
+        else:
+            parts.append(f"{np.isinf(self.variances).sum()} of them cannot be estimated")
+        if self.gap is not None:
+            parts.append(f"gap to the best {self.among} at most {self.gap:.2%}")
+        if self.influences is not None:
+            parts.append(f"largest influence {self.influence:.4g}")
+        return f"GoalError({', '.join(parts)})"
 
     @property
     def total(self) -> float:
@@ -181,7 +207,10 @@ class GoalError:
 
     @property
     def gap(self) -> float | None:
-        """The part of `total` that no protocol is proved to need; None where no bound is known."""
+        """The part of `total` that no protocol is proved to need; None where no bound is known.
+
+        The protocols are those of `among`.
+        """
         if self.bound is None or not np.isfinite(self.total):
             return None
         return max(0.0, 1 - self.bound / self.total) if self.total > 0 else 0.0
@@ -242,6 +271,10 @@ def _conditionals(table: Table) -> Array:
             "U has one value only: P(u|s) needs no estimate. Take another goal.", argument="goal"
         )
     return np.asarray(functionals)
+
+
+def _counted(k: int) -> str:
+    return f"{k} functional{'s' * (k != 1)}"
 
 
 def _code(labels: tuple[str, ...], label: object) -> int:

@@ -22,12 +22,16 @@ An arrow means "calls"::
 
     stack_ceiling ──► ceiling, chain_rule, solve   a bound for several guarantees together
 
-    least_error ──► private_columns        columns with the least error for a goal
-      ├─► barrier_master                   the weights of columns, and duals
-      ├─► sorted_pricing                   columns of PolyOpt's cone, by sorting
-      ├─► minimax_weights                  for the largest error instead of the mean
-      ├─► bounded_influence                for a limit of what one report may do
+    least_error ──► error_search           columns with the least error for a goal
+      │               ├─► private_columns  the best private column for a tangent
+      │               ├─► sorted_pricing   columns of PolyOpt's cone, by sorting
+      │               ├─► simplex_rounds   the least error over PolyOpt's cone, and its proof
+      │               │     └─► simplex_pricing ──► polyopt.exact_pricing, solvers.quadratic_bound
+      │               ├─► barrier_master   the weights of columns, and duals
+      │               ├─► minimax_weights  for the largest error instead of the mean
+      │               └─► bounded_influence   for a limit of what one report may do
       ├─► error_ceiling                    what no error falls below if P̂ is the truth
+      ├─► inner_error ──► simplex_rounds   what none falls below over simplices inside F
       └─► error_bound                      what none falls below over F, region by region
             └─► moment_relaxation          the programme for all regions
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr
 
-from rldp._types import Array, Indices
+from rldp._types import Array, Flags, Indices
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.best_product import (
     Branches,
@@ -125,3 +125,11 @@ class ProductPricing:
             choice = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(ranges))
             products.append(self._vertices.T[lists, choice])
         return np.concatenate(products)
+
+    def kinds(self) -> tuple[Array, Flags]:
+        """Every kind as a product of lists: T, (kinds, n_s, longest, n_u), and which are there."""
+        lists, first, last = self._roots
+        places = np.arange(int((last - first).max()) + 1)
+        which = first[:, :, None] + places
+        is_there = which <= last[:, :, None]
+        return self._vertices.T[lists[:, :, None], np.minimum(which, last[:, :, None])], is_there

@@ -94,6 +94,7 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "records": p.table.n,
         "outlook": _outlook(p, choice.goal),
         "error_gap": p.error.gap if _has_error(p) else None,
+        "error_among": p.error.among if _has_error(p) else None,
         "gap": None if p.optimality_gap is None else gap_in_words(p),
         "gap_bits": None if p.optimality_gap is None else bits(p.optimality_gap),
         "ceiling_gap_bits": None if above is None else bits(max(0.0, above - p.utility)),
