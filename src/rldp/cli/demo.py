@@ -72,11 +72,11 @@ def demo(
         f"the furthest of {e.estimate.size} cells is {100 * furthest:.1f} percentage points off, "
         f"and {held} of {e.estimate.size} intervals hold the truth"
     )
-    twice = 100 * p.error.std_error(2 * e.n).max()
-    stronger = design(F, epsilon=0.5, effort="quick").error.std_error(e.n).max()
+    (stronger,) = compare(F, 0.5, protocols=[BEST], effort="quick")
     show.note(
-        f"Standard errors are at most {100 * p.error.std_error(e.n).max():.1f} percentage points; "
-        f"with twice the people they would be {twice:.1f}, with ε = 0.5 {100 * stronger:.1f}"
+        f"The root mean squared error of a cell is {100 * p.error.rmse(e.n):.2f} percentage "
+        f"points; with twice the people it would be {100 * p.error.rmse(2 * e.n):.2f}, with "
+        f"ε = 0.5 {100 * stronger['error']:.2f}"
     )
     _draw(F, [record for record in compared if record["protocol"] == BEST], picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")

@@ -162,6 +162,7 @@ class _Asked(NamedTuple):
             pairs="all" if self.bounds == "paper" else "distinct",
             effort=self.effort,
             time_limit=limit,
+            is_bounded=False,  # no record tells it
         )
 
     def _is_tuned(self, name: str) -> bool:

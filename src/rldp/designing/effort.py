@@ -20,6 +20,7 @@ class Effort:
         starts: rounds of new starting points for each of them.
         divisions: how often the bound of an error divides the columns into smaller regions.
         work: nominal seconds of work (see `solvers.work`) of a search on a large table.
+        is_bounded: whether a search for the least error bounds what no protocol falls below.
     """
 
     patience: int
@@ -29,6 +30,7 @@ class Effort:
     starts: int
     divisions: int
     work: float
+    is_bounded: bool = True
 
 
 EFFORTS = {

@@ -66,6 +66,7 @@ class Options:
     time_limit: float = np.inf
     progress: Progress | None = None
     neighbours: tuple[Channel, ...] = ()  # found at other ε; mixed in where I(X;Y) counts
+    is_bounded: bool = True  # whether the error of the best possible protocol is of interest
 
     def __post_init__(self) -> None:
         """Refuse what nobody knows."""
@@ -221,7 +222,7 @@ def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
     return error_programmes.Asked(
         guarantees=options.guarantees,
         goal=goal,
-        effort=checked_effort(options.effort),
+        effort=replace(checked_effort(options.effort), is_bounded=options.is_bounded),
         worst=options.worst,
         influence=options.influence,
         hidden=options.hidden,

@@ -74,6 +74,8 @@ def least_error(
         if pricing is None or private.weights.size <= _MOST_BY_CONES:
             search.by_cones(private, effort, told)
         search.finish()
+        if not effort.is_bounded:
+            return search.solution(bound, is_interrupted=False)
         if not hidden:
             bound = _known_bound(guarantees, search.master.A)
         if private.weights.size <= _MOST_BOUNDED:
