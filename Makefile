@@ -14,12 +14,13 @@ test test-quick: export OPENBLAS_NUM_THREADS = 1
 demo: .venv/demo
 	$(BIN)/rldp demo
 
+# three workers for two cores: tests wait for the processes and browsers that they start
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# all but what takes seconds: a few minutes
+# all but what takes seconds
 test-quick: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check src tests benchmarks tools
