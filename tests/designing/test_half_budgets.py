@@ -97,6 +97,7 @@ def private_columns(F, epsilon: float):
     return columns[columns.max(axis=(1, 2)) > 1e-6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES[:4])
 @pytest.mark.parametrize("epsilon", [0.4, 1.5])
 def test_every_private_column_lies_in_the_region_of_its_own(epsilon, table):
@@ -121,6 +122,7 @@ def wrong_ends(regions: Regions, region: Region):
     return [(s, s == region.star, region[1 if s == region.star else 2]) for s in everyone]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", ["shares", "ends"])
 def test_forged_regions_lose_private_columns(forged, monkeypatch):
     """The negative control of the test above and of the bound."""
@@ -151,6 +153,7 @@ def test_the_bound_lies_between_the_proved_optimum_and_that_of_simplices(epsilon
         assert bound < inner_optimum(F, epsilon, Clock(10.0)).bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", range(4))
 def test_it_holds_for_all_sets_with_a_budget(i):
     F = some_set(TABLES[0], i)
@@ -158,6 +161,7 @@ def test_it_holds_for_all_sets_with_a_budget(i):
     assert p.utility <= half_budget_optimum(F, 1.0, Clock(0.5)).bound < rldp.ceiling(F, 1.0)
 
 
+@pytest.mark.slow
 def test_more_work_gives_a_smaller_bound_and_the_same_work_the_same():
     F = ChiSquareSet(rldp.datasets.jeffreys(4, 4, 1000, seed=1).table)
     short, again, long = (half_budget_optimum(F, 1.0, Clock(w)).bound for w in (0.3, 0.3, 1.0))

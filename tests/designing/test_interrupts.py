@@ -78,7 +78,7 @@ def test_a_finished_search_was_not_interrupted():
 def test_a_comparison_has_no_half_of_a_search(names, monkeypatch):
     interrupt = Interrupted(monkeypatch, 4)
     with pytest.raises(KeyboardInterrupt):
-        rldp.compare(ChiSquareSet(SMALL), [0.5, 1.0, 2.0], protocols=names)
+        rldp.compare(ChiSquareSet(SMALL), [0.5, 1.0, 2.0], protocols=names, goal="information")
     assert interrupt.after <= _FEW
 
 

@@ -136,6 +136,7 @@ def test_linear_and_conic_programmes_agree():
     assert linear.excess(ours).max() <= 1e-8 * ours.max()
 
 
+@pytest.mark.slow
 def test_large_tables_are_searched_by_linear_programmes(monkeypatch):
     """Every column is private over F itself, and the bound is that of the whole stack."""
     monkeypatch.setattr(private_columns, "_MOST_JOINT", 10)

@@ -56,6 +56,7 @@ def begun(table, goal):
     return master
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_a_design_and_its_bound_close_on_the_least_error_over_all_columns(table, goal):
@@ -123,6 +124,7 @@ def test_a_price_that_misses_a_column_proves_too_much(table):
     assert proved(master, most) <= least * (1 + 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_protocol_of_the_cone_beats_the_bound(seed, goal):
@@ -148,6 +150,7 @@ def test_no_protocol_of_the_cone_beats_the_bound(seed, goal):
         assert goal_error(Q, aim, table.p_su).total >= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_simplices_inside_bound_every_protocol_over_the_set(seed):
     rng = np.random.default_rng(seed)
@@ -201,6 +204,7 @@ def test_rounds_give_the_same_columns_every_time():
     assert np.array_equal(found[0][1], found[1][1])
 
 
+@pytest.mark.slow
 def test_lists_that_are_too_long_give_no_pricing():
     table = rldp.Table(np.arange(1, 61).reshape(4, 15))
     assert SimplexPricing.of(table.p_su, rldp.ChiSquareSet(table).conditional_bounds[0], E) is None

@@ -73,6 +73,7 @@ def test_all_words_give_every_output_exactly_as_often_as_the_table_says(table, s
         assert np.array_equal(np.bincount(drawn, minlength=N.shape[1]), N[row])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_y", [256, 257, 65_536, 65_537])
 def test_all_words_where_outputs_take_one_two_or_four_bytes(n_y: int) -> None:
     rng = np.random.default_rng(n_y)
