@@ -31,7 +31,7 @@ from rldp.designing.optimal.sorted_pricing import SortedPricing
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
 from rldp.estimation.goal_errors import channel_error
-from rldp.protocol.release_protocol import INTERRUPTED
+from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal
@@ -122,6 +122,13 @@ def closed_forms_as_usual(
     chosen = as_goal(goal, uncertainty.table)
     asked = _Asked(uncertainty, "sharp", "quick", None, {}, chosen, is_tuned=False)
     return _records(names, asked, checked_epsilons(epsilons))
+
+
+def record_of(p: ReleaseProtocol, seconds: float) -> Record:
+    """The line of a protocol that is designed already, with errors of the cells."""
+    F = p.guarantees[0].uncertainty
+    asked = _Asked(F, "sharp", "quick", None, {}, as_goal(CELLS, F.table))
+    return _record(p.name, asked, p.epsilon, _Line(p.utility, p.channel), seconds)
 
 
 def _records(names: Sequence[str], asked: _Asked, values: Array) -> list[Record]:
