@@ -18,10 +18,11 @@ from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _MOST_CELLS = 30
-_REGIONS = 80  # at least; more where an effort divides often
+_LEAST_REGIONS, _MOST_REGIONS = 80, 400  # times more where an effort divides often
+_PAIRS = 5e6  # of vertices of different S values, in all regions beyond the least number
 _TIMES = {True: 2.0, False: 4.0}  # rounds of climbing, for efforts that divide and that do not
 _MOST_COLUMNS = 16  # for each cell
-_CLOSED = 0.03  # of the variance: regions leave more than that open
+_CLOSED = 0.01  # of the variance
 _WORK = 0.35  # of an effort's work
 
 
@@ -30,7 +31,8 @@ def half_errors(
 ) -> Iterator[float]:
     """Bounds from below on tr(Aᵀ J⁻¹ A) at P̂ of all protocols that are private over F.
 
-    There are none where lists would be too long, or some S value has no records.
+    There are none where lists would be too long, where some S value has no records, and where all
+    have two cells: then simplices are balls, and `inner_error` needs no regions.
 
     Args:
         F: the set; its table has P̂.
@@ -39,17 +41,24 @@ def half_errors(
         effort: when to stop, counted in work.
         deadline: time.monotonic() at which to stop.
     """
-    p_su, n_s = F.table.p_su, F.table.n_s
-    if not isinstance(F, BudgetSet) or n_s < 2 or p_su.size > _MOST_CELLS:
-        return
-    if not Regions.are_possible(F) or not F.table.p_s.all():
-        return
-    n_regions = _REGIONS * (1 + effort.divisions // 2)
-    regions = Regions(F, float(np.log(factor)), -(-n_regions // n_s))
+    p_su = F.table.p_su
     counted = p_su > 0  # what is released for a cell without records is free
+    if not isinstance(F, BudgetSet) or len(p_su) < 2 or p_su.size > _MOST_CELLS:
+        return
+    if not Regions.are_possible(F) or not F.table.p_s.all() or counted.sum(axis=1).max() < 3:
+        return
+    regions = _regions(F, float(np.log(factor)), effort)
     pricing = SimplexPricing(p_su, regions.products(), counted)
     cells = counted.ravel()
     master = BarrierMaster(start.A[cells], start.columns[:, cells], start.theta)
     rounds = SimplexRounds(master, pricing, p_su[counted], deadline, _CLOSED, _MOST_COLUMNS)
     rounds.climb(effort, times=_TIMES[effort.divisions > 0])
     yield from rounds.bounds(_WORK * effort.work)
+
+
+def _regions(F: BudgetSet, epsilon: float, effort: Effort) -> Regions:
+    """As many regions as there is work for."""
+    n = Regions(F, epsilon, 1).products().is_there.sum(axis=2).astype(float)
+    pairs = float((n.sum(axis=1) ** 2 - (n**2).sum(axis=1)).mean()) / 2
+    n_regions = int(np.clip(_PAIRS / pairs, _LEAST_REGIONS, _MOST_REGIONS))
+    return Regions(F, epsilon, -(-n_regions * (1 + effort.divisions // 2) // F.table.n_s))
