@@ -10,8 +10,9 @@ from scipy.optimize import linprog
 
 import rldp
 from rldp import ChiSquareSet, FiniteKLSet, KLSet, RenyiSet, Table, TotalVariationSet
-from rldp.designing.optimal import half_budgets
-from rldp.designing.optimal.half_budgets import Ball, Region, Regions, half_budget_optimum
+from rldp.designing.optimal import half_budgets, half_regions
+from rldp.designing.optimal.half_budgets import half_budget_optimum
+from rldp.designing.optimal.half_regions import Ball, Region, Regions
 from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.solvers.simple_polytope import SimplePolytope
 from rldp.designing.solvers.work import Clock
@@ -130,7 +131,7 @@ def test_forged_regions_lose_private_columns(forged, monkeypatch):
     columns = private_columns(F, epsilon)
     p = rldp.design(F, epsilon, "optimal", goal="information", effort="quick")
     if forged == "shares":
-        monkeypatch.setattr(half_budgets, "_SHARE", 0.9)
+        monkeypatch.setattr(half_regions, "_SHARE", 0.9)
     else:
         monkeypatch.setattr(Regions, "_keys", wrong_ends)
     regions = refined(F, epsilon, 6)

@@ -11,7 +11,8 @@ An arrow means "calls"::
       │
       ├─► ceiling ──► polyopt.solve        the optimum for known P̂: a bound, and columns to begin
       ├─► inner_simplices ──► polyopt.solve   the same for simplices inside F: a smaller bound
-      ├─► half_budgets ──► polyopt.product_pricing   for balls inside F: smaller still
+      ├─► half_budgets ──► half_regions    for balls inside F: smaller still
+      │                      └─► polyopt.product_pricing, solvers.simple_polytope
       │
       └─► column_search                    rounds of pricing, from columns in use and new starts
             ├─► gains                      the gain of a column, and its tangent
@@ -32,6 +33,7 @@ An arrow means "calls"::
       │               └─► bounded_influence   for a limit of what one report may do
       ├─► error_ceiling                    what no error falls below if P̂ is the truth
       ├─► inner_error ──► simplex_rounds   what none falls below over simplices inside F
+      ├─► half_error ──► half_regions, simplex_rounds   and over balls inside F
       └─► error_bound                      what none falls below over F, region by region
             └─► moment_relaxation          the programme for all regions
 
@@ -57,6 +59,6 @@ gap), and:
   it (F', on large tables).
 - cut: a linear inequality that every private column satisfies.
 - box: low ≤ T ≤ high, a node of branch and bound. chord: the line above t log t between its ends.
-- region: the columns with one s* and with τ in an interval, see `half_budgets`.
+- region: the columns with one s* and with τ in an interval, see `half_regions`.
 - work: nominal seconds by which a search ends, see `solvers.work`.
 """

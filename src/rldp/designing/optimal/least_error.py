@@ -21,6 +21,7 @@ from rldp.designing.effort import Effort
 from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.error_search import ErrorSolution, Estimated, Search, begin_columns
+from rldp.designing.optimal.half_error import half_errors
 from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
@@ -83,6 +84,11 @@ def least_error(
             bound = max(bound, search.bound(private, factor, effort))
         if not hidden and bound < (1 - _CLOSE) * search.master.error:
             bound = max(bound, _inner_bound(guarantees, search.master.A, effort, deadline))
+            for g, factor in _around_p(guarantees):
+                for by_halves in half_errors(
+                    g.uncertainty, factor, search.master, effort, deadline
+                ):
+                    bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
     return search.solution(bound, is_interrupted=is_interrupted)
@@ -152,12 +158,20 @@ def _inner_bound(
     guarantees: Sequence[Guarantee], A: Array, effort: Effort, deadline: float
 ) -> float:
     """What simplices inside each set around P̂ prove, where the guarantee is for all pairs."""
-    p_su, best = guarantees[0].table.p_su, 0.0
-    for g in guarantees:
-        if g.is_complete and np.array_equal(g.table.p_su, p_su):
-            factor = float(g.factors[g.is_promised_pair].max())
-            best = max(best, inner_error(g.uncertainty, factor, A, effort, deadline))
+    best = 0.0
+    for g, factor in _around_p(guarantees):
+        best = max(best, inner_error(g.uncertainty, factor, A, effort, deadline))
     return best
+
+
+def _around_p(guarantees: Sequence[Guarantee]) -> list[tuple[Guarantee, float]]:
+    """The guarantees for all pairs over sets around P̂, and the largest e^E of each."""
+    p_su = guarantees[0].table.p_su
+    return [
+        (g, float(g.factors[g.is_promised_pair].max()))
+        for g in guarantees
+        if g.is_complete and np.array_equal(g.table.p_su, p_su)
+    ]
 
 
 def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:

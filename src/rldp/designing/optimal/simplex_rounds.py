@@ -10,7 +10,7 @@ the most that any column brings, (M, α + δ P̂) satisfies the condition of `er
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -32,6 +32,8 @@ _WORTH = 1e-3  # of the variance: what a column must bring
 _AIM = 0.5  # of what columns may bring at the end: what is not looked for
 _FIRST_SHARE, _WIDER, _LITTLE = 0.5, 2.5, 0.05  # of the work, until more may be left open; how much
 _KNOWN = 0.8  # of what columns found by climbing bring, likewise
+_HIGHEST, _LOWER = 0.3, 0.5  # of the variance: the first target; of a target, the next one
+_DEARER = 1.8  # times as much work: what a target takes after another
 _DIGITS = 7  # by which columns are told apart
 _ROUNDING = 1e-9  # of the bound
 
@@ -46,19 +48,23 @@ class SimplexRounds:
         p: Array,
         deadline: float,
         closed: float = 0.01,
+        most: int = _MOST_COLUMNS,
     ) -> None:
         """Take the master, the pricing, P̂ of the counted cells, and when to stop.
 
-        `closed` is the part of the variance that columns may bring at the end.
+        `closed` is the part of the variance that columns may bring at the end, `most` how many
+        columns a master has for each cell.
         """
         self.master, self._pricing, self._p = master, pricing, p
-        self._deadline, self._closed = deadline, closed
+        self._deadline, self._closed, self._most = deadline, closed, most
         self._brought = np.inf  # by the best of the columns that were added last
         self._random = np.random.default_rng(0)  # the same search every time
 
-    def climb(self, effort: Effort, changed: Callable[[], object] = lambda: None) -> None:
+    def climb(
+        self, effort: Effort, changed: Callable[[], object] = lambda: None, times: float = 1.0
+    ) -> None:
         """Rounds of climbing; `changed` is called after the Newton steps of each."""
-        rounds = _ROUNDS * effort.protocols
+        rounds = int(times * _ROUNDS * effort.protocols)
         for i in range(rounds):
             aim = _FIRST_BARRIER * (_LAST_BARRIER / _FIRST_BARRIER) ** (i / (rounds - 1))
             self._step(aim)
@@ -85,6 +91,20 @@ class SimplexRounds:
             else:
                 wider *= _WIDER
         return best
+
+    def bounds(self, work: float) -> Iterator[float]:
+        """Larger and larger bounds from lower and lower targets.
+
+        That is for lists so long that exact pricing takes the longer the lower its target is.
+        """
+        share, clock, cost = _HIGHEST, Clock(work, self._deadline), 0.0
+        while share > _AIM * self._closed and clock.now() + _DEARER * cost < 1:
+            begun, master, target = clock.now(), self.master, share * self._variance()
+            found = self._pricing.priced(master.M, master.alpha, target, clock.passes(1.0))
+            yield proved(master, found.bound)
+            if len(found.columns):
+                self._more(found.columns)
+            share, cost = _LOWER * share, clock.now() - begun
 
     def _more(self, columns: Array) -> None:
         """Add columns, and rounds of climbing until the masses have settled."""
@@ -125,7 +145,7 @@ class SimplexRounds:
         columns = self._apart(columns[order[brought[order] > _WORTH * variance]])
         if not len(columns):
             return
-        most = max(_MOST_COLUMNS * self._p.size, _LEAST_MOST)
+        most = max(self._most * self._p.size, _LEAST_MOST)
         surplus = len(master.columns) + len(columns) - most
         if surplus > 0:
             kept = np.ones(len(master.columns), bool)
