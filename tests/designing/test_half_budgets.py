@@ -143,9 +143,10 @@ def test_forged_regions_lose_private_columns(forged, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-def test_the_bound_lies_between_the_proved_optimum_and_that_of_simplices(epsilon, table):
+@pytest.mark.parametrize(
+    ("table", "epsilon"), [*zip(TABLES, itertools.cycle([0.5, 1.0, 3.0]), strict=False)]
+)
+def test_the_bound_lies_between_the_proved_optimum_and_that_of_simplices(table, epsilon):
     F = ChiSquareSet(table)
     p = rldp.design(F, epsilon, "optimal", goal="information", effort="quick")
     bound = half_budget_optimum(F, epsilon, Clock(1.0)).bound
@@ -192,7 +193,7 @@ def test_when_interrupted_the_bound_so_far_holds(n, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(3, 5), (5, 5)])
+@pytest.mark.parametrize("shape", [(3, 5), (4, 4)])
 def test_the_certified_gap_is_less_than_half_of_what_the_ceiling_gives(shape):
     F = ChiSquareSet(rldp.datasets.jeffreys(*shape, 1000, seed=1).table)
     p = rldp.design(F, 1.0, "optimal", goal="information", effort="quick")

@@ -150,10 +150,11 @@ def test_none_where_it_says_nothing():
         assert not list(half_errors(F, E, begun(F.table), QUICK, np.inf))
 
 
+@SLOW
 @pytest.mark.parametrize("n", [1, 3])
 def test_when_interrupted_the_bounds_so_far_hold(n, monkeypatch):
     F = rldp.ChiSquareSet(TABLES["2×4"])
-    whole = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", **ALONE).error
+    whole = rldp.design(F, 1.0, "optimal", goal="cells", effort="normal", **ALONE).error
     priced, calls = SimplexPricing.priced, itertools.count(1)
 
     def interrupted(pricing, *args):
@@ -163,6 +164,6 @@ def test_when_interrupted_the_bounds_so_far_hold(n, monkeypatch):
         return priced(pricing, *args)
 
     monkeypatch.setattr(SimplexPricing, "priced", interrupted)
-    p = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", **ALONE)
+    p = rldp.design(F, 1.0, "optimal", goal="cells", effort="normal", **ALONE)
     assert next(calls) == n + 1
     assert 0 < p.error.bound < whole.bound <= p.error.total

@@ -84,10 +84,10 @@ def least_error(
             bound = max(bound, search.bound(private, factor, effort))
         if not hidden and bound < (1 - _CLOSE) * search.master.error:
             bound = max(bound, _inner_bound(guarantees, search.master.A, effort, deadline))
-            for g, factor in _around_p(guarantees):
-                for by_halves in half_errors(
-                    g.uncertainty, factor, search.master, effort, deadline
-                ):
+            # it takes as long as a quick search itself
+            for g, factor in _around_p(guarantees) if effort.divisions else ():
+                F = g.uncertainty
+                for by_halves in half_errors(F, factor, search.master, effort, deadline):
                     bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
