@@ -81,6 +81,7 @@ def test_the_command_line_spells_remedies_as_options():
     assert messages.in_options(error) == expected
 
 
+@pytest.mark.slow
 def test_every_argument_that_an_error_names_is_an_option():
     commands = typer.main.get_command(app).commands.values()
     known = {name for command in commands for option in command.params for name in option.opts}

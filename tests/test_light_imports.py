@@ -46,6 +46,7 @@ def test_the_field_imports_nothing_heavy(module):
     assert loaded(f"import {module}") == set()
 
 
+@pytest.mark.slow
 def test_a_public_file_releases_without_scipy(tmp_path):
     F = rldp.ChiSquareSet(rldp.Table([[30, 10], [10, 50]], ["a", "b"], ["x", "y"]))
     for name in ("grr", "ue-cr", "ir", "srr"):

@@ -74,6 +74,7 @@ def knows_more_loop(p_s, Q) -> Knowledge:
     return Knowledge(*(max(shares) for shares in zip(*found, strict=True)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(KINDS, zeros=0.1))
 def test_every_attacker_by_the_literal_loop(case):

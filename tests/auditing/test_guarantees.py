@@ -43,6 +43,7 @@ def pair_by_loop(F, Q, s, t) -> float:
     return max(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(cases(KINDS, max_size=3))
 def test_levels_by_pair_by_the_literal_loop(case):

@@ -180,6 +180,7 @@ def test_refreshed_reports_are_the_channel_of_their_words(case, keep, k):
     assert found.epsilon_all == pytest.approx(expected.epsilon_all, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["srr", "grr-cr", "ir", "ue-cr", "polyopt"])
 def test_more_refreshed_reports_tell_more_but_never_more_than_the_kept_answer(name):
     p = design(ChiSquareSet(Table([[62, 14], [876, 48]])), 1.0, name)

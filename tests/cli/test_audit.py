@@ -297,6 +297,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "culprit"), BAD.values(), ids=BAD)
 def test_bad_input_gives_one_line_and_the_exit_code_2(
     arguments, culprit, folder, monkeypatch, capsys

@@ -84,6 +84,7 @@ def test_a_key_gives_the_same_reports_from_text_and_parquet(folder, capsys) -> N
     assert a["y"].to_pylist() == expected["y"].to_pylist()
 
 
+@pytest.mark.slow
 def test_pipes(folder) -> None:
     words = [sys.executable, "-m", "rldp.cli", "release", str(folder / "client.rldp.json"), "-"]
     run = subprocess.run(

@@ -64,6 +64,7 @@ def wide(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_search")
 @pytest.mark.parametrize("command", [["compare"], ["design", "-e", "1"]])
 def test_a_wide_file_is_refused_with_columns_that_fit(command, wide, capfd):

@@ -239,6 +239,7 @@ def test_a_key_gives_the_same_report_as_in_python(name, tmp_path) -> None:
     assert found == [row["y"] for row in p.release(rows, record_id="id", key=key)]
 
 
+@pytest.mark.slow
 def test_the_shared_vectors_of_both_keyed_modes(tmp_path) -> None:
     for case in json.loads((DATA / "keyed_reports.json").read_text()):
         job = {name: case[name] for name in ("file", "records", "ids", "key", "per")}

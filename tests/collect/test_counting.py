@@ -87,6 +87,7 @@ def test_an_estimate_from_a_store_is_that_from_the_reports(p, filled):
     collection.store.close()
 
 
+@pytest.mark.slow
 def test_an_export_has_all_reports_in_another_order(p, filled, tmp_path):
     where, reports = filled
     collection = open_collection(where)

@@ -26,6 +26,7 @@ def calibrated_once(monkeypatch):
     monkeypatch.setattr(calibrate, "calibrated", cached)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("calibrated_once", "little_work")
 @pytest.mark.parametrize("seed", many(range(300, 330), quick=3))
 def test_best_is_never_below_any(seed):

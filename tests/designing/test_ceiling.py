@@ -30,6 +30,7 @@ def test_it_is_the_optimum_for_known_frequencies_with_the_linear_layers_kept(ask
     assert bound < rldp.ceiling(F, 1.0) - 1e-4  # less than any one guarantee says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_chain_rule_never_undercuts_the_optimum(seed):
     rng = np.random.default_rng(seed)

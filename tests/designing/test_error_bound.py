@@ -47,6 +47,7 @@ def test_means_that_vary_less_than_assumed_give_a_wrong_bound():
     assert relaxation.bound(1) > best * 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_multipliers_prove_too_much(seed):
     """Whatever a solver answers, what is proved from it holds."""

@@ -56,6 +56,7 @@ def best_by_programmes(c: np.ndarray, p: np.ndarray, p_min: np.ndarray) -> float
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_sorted_columns_are_those_of_linear_programmes(seed):
     table = random_table(seed, 3, 4)
@@ -137,6 +138,7 @@ def test_plain_ldp_is_never_worse_than_what_is_known(counts):
     assert ratios.max() <= E * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ir", "grr-cr", "ue-cr"])
 def test_closed_forms_choose_their_parameters_for_the_goal(name):
     F, goal = ChiSquareSet(SMALL), Goal.named("cells", SMALL)
@@ -151,6 +153,7 @@ def test_closed_forms_choose_their_parameters_for_the_goal(name):
             assert tuned.error.total <= weighted_error(draft, F, goal) * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_polyopt_lies_between_closed_forms_and_the_optimum():
     F = ChiSquareSet(SMALL)
     errors = {

@@ -71,6 +71,7 @@ def test_every_goal_is_estimable_and_below_randomised_response(goal):
     assert again[0](*again[1]).error.total == pytest.approx(found.total)
 
 
+@pytest.mark.slow
 def test_a_bound_holds_for_protocols_of_every_kind():
     """No private protocol that we know has a smaller error than the bound."""
     F = ChiSquareSet(SMALL)
@@ -126,6 +127,7 @@ def test_sex_and_race_from_a_fraction_of_the_people():
     assert 1000 * p.error.rmse(32_561) <= 2.65
 
 
+@pytest.mark.slow
 def test_contrasts_and_hidden_goals():
     F = ChiSquareSet(SMALL)
     goal = Goal.contrast(SMALL.schema, {("0", "0"): 1.0, ("1", "0"): -1.0})
@@ -138,6 +140,7 @@ def test_contrasts_and_hidden_goals():
         rldp.design(F, 1.0, goal="s", hidden=True, effort="quick")
 
 
+@pytest.mark.slow
 def test_simulated_collections_have_the_promised_errors():
     """2,000 collections: errors to 3 %, and intervals that cover 94 to 96 %."""
     p = rldp.design(ChiSquareSet(SMALL), 1.0, effort="quick")

@@ -31,6 +31,7 @@ def some_set(table: Table, i: int):
     return kinds[i](table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 @pytest.mark.parametrize("high", [1.01, 3.0, 500.0])
 def test_the_vertices_of_a_polytope_are_those_of_its_inequalities(d, high):
@@ -54,6 +55,7 @@ def test_the_vertices_of_a_polytope_are_those_of_its_inequalities(d, high):
         assert most - 1e-8 * size <= reached <= most + 1e-5 * size  # HiGHS: 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", range(4))
 @pytest.mark.parametrize("table", TABLES)
 def test_any_two_conditionals_of_the_balls_occur_together(table, i):

@@ -61,6 +61,7 @@ def test_two_balls_with_one_budget(budget):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_two_balls_against_an_optimiser():
     T_1, p_1, w_1, T_2, p_2, w_2 = random_pairs(np.random.default_rng(2), 12, 3)
     found = shared_maximum(T_1, p_1, w_1, -2 * T_2, p_2, w_2, 0.05)
@@ -209,6 +210,7 @@ def edge_columns(private: PrivateColumns, n: int) -> np.ndarray:
     return private.scaled(private.pulled_in(columns + 1e-6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chi-square", "kl", "total variation"])
 def test_no_cut_takes_a_private_column_away(kind):
     F = SETS[kind](rldp.Table(EMPTY_CELL))
@@ -344,6 +346,7 @@ def test_polyopt_is_optimal_for_everything_and_for_one(kind):
     assert p.optimality_gap < 1e-8
 
 
+@pytest.mark.slow
 def test_best_contains_optimal_and_has_its_bound():
     F = ChiSquareSet(rldp.Table(TABLES[0]))
     found = (rldp.design(F, 1.0, name, effort="quick", **PAPER) for name in ("best", "optimal"))

@@ -459,6 +459,7 @@ def test_impossible_cells_are_left_free():
     assert p.utility == pytest.approx(full.utility, rel=0, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["polyopt", "optimal", "best"])
 def test_cells_with_hardly_any_records_keep_rows_that_sum_to_one(name):
     """Columns have entries of 5e8 there: weights that are small beside them decide whole rows."""

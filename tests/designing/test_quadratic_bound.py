@@ -41,6 +41,7 @@ def every(form, products):
         yield form.values(T[None])[0], form.of_columns(T[None])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_it_is_the_largest_of_all(seed, monkeypatch):
     if seed % 3 == 0:
@@ -58,6 +59,7 @@ def test_it_is_the_largest_of_all(seed, monkeypatch):
     assert (form.values(found.columns) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_a_search_that_ends_early_bounds_all(seed):
     form, products = problem(seed)

@@ -90,6 +90,7 @@ def test_designs_are_proved_twice_and_spend_no_more_than_their_epsilon(kind, nam
         assert p.rounding_loss < 1e-8
 
 
+@pytest.mark.slow
 @every_set
 def test_exact_designs_spend_everything_by_the_shared_budget(kind):
     sharp, exact = (rldp.design(SETS[kind](TABLE), 0.7, "ir", bounds=b) for b in ("sharp", "exact"))
@@ -130,6 +131,7 @@ def test_a_risk_report_simulates_the_coverage(kind):
     assert found.coverage.simulated > 0.9
 
 
+@pytest.mark.slow
 @every_set
 def test_files_bring_the_set_back(kind, tmp_path):
     p = rldp.design(SETS[kind](TABLE), 0.7, "ir", bounds="exact")
@@ -207,6 +209,7 @@ def forgeries(rng, document: dict) -> list[dict]:
     return found
 
 
+@pytest.mark.slow
 @every_set
 def test_a_smaller_set_than_its_level_asks_for_is_refused(kind):
     document = rldp.design(SETS[kind](TABLE), 0.7, "ir", bounds="exact").document()

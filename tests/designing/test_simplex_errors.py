@@ -88,6 +88,7 @@ def test_pricing_by_a_loop_over_all_columns(seed):
         assert np.abs(columns - T).max(axis=1).min() < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_no_duals_prove_too_much(seed):
     """Whatever M and α are, what pricing adds makes the bound hold."""

@@ -9,6 +9,7 @@ import pytest
 from tools import draw_packages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", draw_packages.DRAWINGS)
 def test_the_drawing_is_up_to_date(package):
     committed = draw_packages.DRAWINGS[package].read_text()

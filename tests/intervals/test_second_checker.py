@@ -255,6 +255,7 @@ def false_claims(kind: str, n: int):
             yield document(min(worst, 100) * (1 - 10 ** -rng.uniform(0.1, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chi-square", "renyi", "kl"])
 def test_any_price_and_any_tilt_give_a_bound_that_holds(kind, monkeypatch):
     found, rng = planes.worst, np.random.default_rng(9)

@@ -23,6 +23,7 @@ levels = some.log_uniform(0.01, 5)
 # --- the auditor itself --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(some.distributions(4), some.distributions(4), some.log_uniform(1e-4, 50), some.seeds)
 def test_support_function_of_the_ball_by_duality(p, T, B, rng):
@@ -82,6 +83,7 @@ def test_no_probability_rounds_to_zero(kind, epsilon, bounds):
             assert brute.audit_of(p) <= epsilon + 1e-9, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ChiSquareSet, AllDistributions, KnownDistribution])
 def test_rounding_to_integers_keeps_the_promise(kind):
     for counts in ([[3, 4], [5, 6]], [[300, 0], [500, 600], [0, 0]]):
@@ -101,6 +103,7 @@ def test_joint_set_leaks_no_more_than_its_product(table, alpha, epsilon):
         assert brute.audit_joint(p.matrix, table, F.radius) <= brute.audit_of(p) + 1e-9, name
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(some.uncertainty_sets(max_s=3, max_u=3), some.epsilons)
 def test_sharp_bounds_keep_at_least_as_much(F, epsilon):

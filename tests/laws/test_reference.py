@@ -130,6 +130,7 @@ def test_our_own_optima_spend_no_more_than_epsilon(case):
         assert brute.audit_of(p) <= case["eps"] + 1e-9, name
 
 
+@pytest.mark.slow
 def test_means_over_all_draws():
     """Thirty tables of a stated generator: the stored rows are among them, and the means agree."""
     stored = {row["draw"]: row["counts"] for row in ROWS.values()}

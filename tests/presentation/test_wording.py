@@ -210,6 +210,7 @@ def test_without_u_nothing_is_said_of_it():
     assert not any(s.startswith(("someone who knows a person's", ":")) for s in told)
 
 
+@pytest.mark.slow
 @given(cases(zeros=0.3))
 @settings(max_examples=200)
 def test_knowledge_of_u_is_told_from_the_structure(case):

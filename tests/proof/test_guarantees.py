@@ -67,6 +67,7 @@ def test_a_pair_without_a_level_may_leak_anything(kind, checker):
             assert not is_accepted(stack.document([level], stack.honest([level])), checker)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("kind", forgeries.CHANNELS)
 def test_zeros_are_taken_where_nothing_is_promised_and_nowhere_else(kind, checker):

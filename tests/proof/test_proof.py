@@ -588,6 +588,7 @@ def test_anything_is_refused(document):
         check(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0, 0.0, -1.0, 101, math.inf, math.nan, True, "1", None, [1.0]])
 def test_levels_out_of_range_are_refused(value):
     with pytest.raises(ProofError, match="epsilon"):
@@ -630,6 +631,7 @@ def test_integers_too_long_to_be_written_are_refused():
     check(document | {"epsilon": 50.0})  # an entry for no pair at all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["1/0", "7/00", "1e9", " 1", "1_0", "+1", "٣", "1/-2", "", "/", 7, "1".zfill(401), "1" * 10**5],
@@ -678,6 +680,7 @@ def test_exponential_is_bounded_from_below_and_tightly(x):
 levels = [1e-80, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 8, 24, 99, 100, 239, 999, 2500, 9_999, 10_000])
 def test_quantiles_are_proved_to_twelve_digits(df):
     for alpha in levels:

@@ -42,6 +42,7 @@ def test_a_false_claim_that_the_checker_accepts_is_refused_as_a_bug(name, kind, 
     assert rldp.load(path).epsilon == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", forgeries.SETS)
 def test_suspect_pairs_tell_what_the_whole_audit_tells(kind):
     rng = np.random.default_rng(8)

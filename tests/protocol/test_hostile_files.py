@@ -200,6 +200,7 @@ def named(cases):
     return [pytest.param(*case, id=f"{case[0]} {case[1]} {str(case[2])[:24]!a}") for case in cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "path", "value"), named(CLAIMS))
 def test_a_false_claim_is_refused(kind, path, value, tmp_path):
     file = saved(tmp_path, changed(kind, path, value))

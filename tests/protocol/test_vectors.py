@@ -105,6 +105,7 @@ def test_a_malformed_file_is_refused(path):
 POOR_MULTIPLIERS = ("multiplier", "joint-free", "joint-none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", listed("reject", "proof"))
 def test_a_claim_that_is_false_or_not_proved_is_refused(path):
     """The second checker looks for multipliers of its own, so it may prove a claim that is true."""
@@ -122,6 +123,7 @@ def test_a_claim_that_is_false_or_not_proved_is_refused(path):
         rldp.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*listed("accept", "proof"), *listed("reject", "proof")])
 def test_a_checker_written_from_the_page_says_the_same(path):
     document = read_content(path).document

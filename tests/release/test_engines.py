@@ -59,6 +59,7 @@ def people(n: int = 5000) -> pa.Table:
 # ---- tables
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

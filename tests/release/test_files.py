@@ -306,6 +306,7 @@ def test_bad_text_files_are_refused_and_leave_nothing(p, tmp_path, content, mess
     assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "out.csv"}
 
 
+@pytest.mark.slow
 def test_a_bad_row_in_the_last_batch_leaves_nothing(p, tmp_path) -> None:
     races = [*RECORDS["race"].to_pylist()[:-1], "Purple"]
     column = RECORDS.schema.get_field_index("race")

@@ -393,6 +393,7 @@ def test_frames_of_another_protocol_are_refused(kind) -> None:
             one.estimate(mixed)
 
 
+@pytest.mark.slow
 def test_what_says_nothing_of_its_protocol_is_not_checked(folder, capsys) -> None:
     one = rldp.load(folder / "one.rldp.json")
     frame = one.release(pl.DataFrame(COLUMNS))

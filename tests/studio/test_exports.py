@@ -168,6 +168,7 @@ def test_records_are_saved_only_where_the_user_has_no_such_file(client):
     assert (response.status_code, response.json()["field"]) == (404, "download")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "value", "status"),
     [

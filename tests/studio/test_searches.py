@@ -76,6 +76,7 @@ def begun(jobs, task):
 # --- they end ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_search_that_obeys_hands_over_its_best(jobs):
     job, _ = begun(jobs, obedient)
     job.stop()
@@ -83,6 +84,7 @@ def test_a_search_that_obeys_hands_over_its_best(jobs):
     assert (job.state, job.result) == ("stopped", "the best so far")
 
 
+@pytest.mark.slow
 def test_a_search_that_does_not_obey_is_ended_with_its_process(jobs):
     job, heard = begun(jobs, stubborn)
     job.stop()
@@ -92,6 +94,7 @@ def test_a_search_that_does_not_obey_is_ended_with_its_process(jobs):
     assert job.worker.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_search_that_dies_is_told_as_a_failure(jobs):
     job = jobs.start("design", lambda job: job.search(jobs.workers, lambda *_: None, dying))
     until(lambda: job.state != "running")
@@ -99,6 +102,7 @@ def test_a_search_that_dies_is_told_as_a_failure(jobs):
     assert "out of memory" in job.error
 
 
+@pytest.mark.slow
 def test_a_search_that_no_page_looks_at_ends(jobs):
     job, _ = begun(jobs, stubborn)
     jobs.patience = 0.2
@@ -107,6 +111,7 @@ def test_a_search_that_no_page_looks_at_ends(jobs):
     assert job.worker.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_search_that_a_page_looks_at_goes_on(jobs):
     job, _ = begun(jobs, stubborn)
     job.seen -= 2 * jobs.patience
@@ -149,6 +154,7 @@ def test_a_process_ends_when_its_server_is_gone():
     idle.end()
 
 
+@pytest.mark.slow
 def test_one_process_is_ready_before_it_is_needed(jobs):
     jobs.workers.warm()
     spare = jobs.workers.spare

@@ -478,6 +478,7 @@ def test_records_with_missing_values_are_released_as_they_were_counted(missing, 
     assert reports.num_rows == (80 if missing == "keep" else 40)
 
 
+@pytest.mark.slow
 def test_a_release_of_other_records_names_what_is_wrong_with_them(client):
     choice = ADULT | {"protocol": "grr"}
     designed(client, **choice)
@@ -492,6 +493,7 @@ def test_the_people_behind_counts_are_the_counts():
     assert rldp.Table.from_frame(people(table), "income", "race") == table
 
 
+@pytest.mark.slow
 def test_reports_of_another_kind_are_refused_beside_their_field(client):
     choice = ADULT | {"protocol": "ir"}
     designed(client, **choice)
@@ -501,6 +503,7 @@ def test_reports_of_another_kind_are_refused_beside_their_field(client):
         assert (response.status_code, response.json()["field"]) == (422, "reports")
 
 
+@pytest.mark.slow
 def test_plans_are_those_of_plan(client, session):
     choice = ADULT | {"protocol": "ir"}
     designed(client, **choice)
@@ -622,6 +625,7 @@ def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
     assert "rldp[studio]" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_limits_are_what_the_guard_uses():
     limits = Limits()
     assert guard.UPLOADS == ("/api/files",)

@@ -286,6 +286,7 @@ def test_the_worst_split_has_the_largest_difference(contest, ratio):
     assert grid - 1e-8 * (1 + ratio) <= found <= grid + 1e-5 * (1 + ratio)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(contests(), some.log_uniform(0.1, 20))
 def test_three_multipliers_prove_the_largest_difference(contest, E):

@@ -68,6 +68,7 @@ def test_its_document_gives_it_back(kind):
     assert documents.uncertainty_document(again) == document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OFFERED)
 def test_the_command_line_offers_it_with_its_parameters(kind):
     shown = CliRunner().invoke(app, ["design", "--help"], terminal_width=200).output

@@ -66,6 +66,7 @@ def channel_for(rng, F) -> DenseChannel:
 # --- expectations over F --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(some.uncertainty_sets(), some.seeds)
 def test_smallest_expectation(F, rng):
     c = rng.normal(size=(3, 4, F.table.n_s, F.table.n_u)) * 10.0 ** rng.uniform(-3, 3)
@@ -117,6 +118,7 @@ def test_rounding_is_on_the_safe_side(seed):
             assert Decimal(float(value)) > truth - Decimal("1e-13")
 
 
+@pytest.mark.slow
 @given(some.tables(), some.alphas, some.seeds)
 def test_divergence_ball(table, alpha, rng):
     F = ChiSquareSet(table, alpha)
@@ -196,6 +198,7 @@ def test_smallest_information_against_a_solver(seed):
         assert lower - ROUNDING <= best <= lower + 1e-6
 
 
+@pytest.mark.slow
 @given(some.uncertainty_sets(3, 3), some.seeds, some.log_uniform(1e-9, 1e9))
 def test_smallest_information_scales(F, rng, factor):
     v = columns(rng, 4, F)
@@ -364,6 +367,7 @@ def test_divergences_of_coarse_laws_are_smaller(monkeypatch):
     assert 0 < (exact - coarse).max() < 0.05
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(some.uncertainty_sets(3, 3), some.seeds)
 def test_unlisted_channels(F, rng):
