@@ -20,7 +20,7 @@ test: .venv/installed
 
 # all but what takes seconds
 test-quick: .venv/installed
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check src tests benchmarks tools

@@ -166,6 +166,7 @@ def test_names_and_sets():
     assert rldp.compare(F, 1.0, protocols="grr")[0]["protocol"] == "grr"
 
 
+@pytest.mark.slow
 def test_files_with_such_weights_are_refused_in_one_line(tmp_path, capfd):
     P.save(tmp_path / "p.json")
     labels = P.report_labels.texts(REPORTS).to_pylist()

@@ -129,6 +129,7 @@ def test_the_witness_has_the_ratio_that_the_audit_claims(case):
     check_witness(channel, F, rldp.audit(channel, F))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(audited(("independent", "choice", "unary")))
 def test_the_witness_of_a_structured_channel_names_the_output(case):
@@ -205,6 +206,7 @@ def test_no_distribution_of_the_set_leaks_more(case, rng):
             assert math.isinf(audit.epsilon) or not np.any((one > 1e-300) & (two == 0))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(audited())
 def test_the_slow_audits_agree(case):
@@ -276,6 +278,7 @@ def test_larger_sets_leak_more(case, alpha):
     assert np.all(levels(wide) >= levels(narrow) - 1e-9)
 
 
+@pytest.mark.slow
 @given(audited(), some.seeds)
 def test_merging_outputs_never_leaks_more(case, rng):
     """Data processing: what is computed from a report is as private as the report."""

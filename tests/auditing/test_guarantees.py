@@ -56,6 +56,7 @@ def test_levels_by_pair_by_the_literal_loop(case):
     assert np.isneginf(np.diag(levels)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(cases(KINDS, zeros=0.1))
 def test_the_worst_pair_is_the_audit(case):

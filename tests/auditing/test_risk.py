@@ -260,6 +260,7 @@ def test_a_risk_cannot_be_changed():
         found.guess = None
 
 
+@pytest.mark.slow
 @given(cases(("dense",)))
 def test_an_output_that_never_occurs_changes_nothing(case):
     """Neither over F nor elsewhere."""

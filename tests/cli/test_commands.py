@@ -121,6 +121,7 @@ def test_the_demo_shows_a_table_and_leaves_a_picture_a_protocol_and_reports(tmp_
     assert p.report_labels.reports(reports["y"]).size >= 32_561
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [

@@ -69,6 +69,7 @@ def test_a_ragged_row_ends_every_command_in_order(command, protocol, ragged, tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_ragged_row_ends_a_script_in_order(ragged) -> None:
     script = (
         "import sys, rldp\n"

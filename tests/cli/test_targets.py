@@ -77,6 +77,7 @@ def test_a_wide_file_is_refused_with_columns_that_fit(command, wide, capfd):
     assert "use --useful age sex to stay within it" in closed
 
 
+@pytest.mark.slow
 def test_little_memory_is_enough_to_refuse(wide):
     code = "import sys; from rldp.cli import main; sys.exit(main(sys.argv[1:]))"
     run = subprocess.run(

@@ -318,6 +318,7 @@ def test_a_protocol_that_does_not_read_s_needs_no_s(tmp_path) -> None:
     assert found[2].startswith('RecordError: Expected a value in column "U"')
 
 
+@pytest.mark.slow
 def test_a_table_too_large_to_draw_from_is_loaded_and_not_drawn_from(tmp_path) -> None:
     n_s, n_u = 4000, 3
     N = {"own": np.full((n_s, n_u, 1), 2**12 - n_s + 1), "other": np.ones((n_s, 1), dtype=int)}

@@ -77,6 +77,7 @@ def filled(p, tmp_path):
     return where, reports
 
 
+@pytest.mark.slow
 def test_an_estimate_from_a_store_is_that_from_the_reports(p, filled):
     where, reports = filled
     collection = open_collection(where)

@@ -155,6 +155,7 @@ def test_sets_without_a_ball_need_no_multipliers(kind):
 # --- fewer bits ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_fewer_bits_are_proved_and_lose_more(name):
     """The loss may also be a gain, as rounding is not one-sided: its size is what grows."""

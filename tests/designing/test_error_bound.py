@@ -103,6 +103,7 @@ def test_products_of_rows_by_a_loop():
     assert products(a, b) @ triangle == pytest.approx(values)
 
 
+@pytest.mark.slow
 def test_a_set_around_another_table_says_nothing_of_these_frequencies():
     """Its small level holds there; a bound that took it for one here would exceed the error."""
     F = rldp.ChiSquareSet(rldp.Table([[300, 100], [100, 500]]))

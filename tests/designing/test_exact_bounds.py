@@ -57,6 +57,7 @@ def test_all_of_epsilon_is_spent_and_nothing_is_lost(seed):
             np.testing.assert_array_equal(exact.integers["own"], sharp.integers["own"])
 
 
+@pytest.mark.slow
 def test_some_tables_have_noise_and_some_have_none():
     """So that the exception above is neither empty nor all."""
     free = [
@@ -88,6 +89,7 @@ def test_what_ir_gains():
     assert exact >= 0.0365
 
 
+@pytest.mark.slow
 def test_compare_agrees_with_design():
     F = ChiSquareSet(jeffreys(2))
     records = compare(F, [0.5], protocols=NAMES, bounds="exact")

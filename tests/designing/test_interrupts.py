@@ -61,6 +61,7 @@ def test_a_search_ends_in_every_phase_with_the_best_so_far(name, n, monkeypatch)
     assert rldp.verify(p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 4, 10, 40])
 def test_so_it_does_on_larger_tables(n, monkeypatch):
     interrupt = Interrupted(monkeypatch, n)

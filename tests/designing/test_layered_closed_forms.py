@@ -55,6 +55,7 @@ def test_all_levels_hold(F, epsilon, c, c_u, name):
         assert rldp.audit(channel, F).epsilon <= epsilon + CLOSE
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     some.uncertainty_sets(max_s=4, max_u=4),

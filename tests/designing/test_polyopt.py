@@ -71,6 +71,7 @@ def test_there_are_references():
     assert len(REFERENCES) >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [case for case in CASES if "polyopt objective=robust" in case["protocols"]]
 )
@@ -305,6 +306,7 @@ def test_what_is_found_comes_with_all_neighbours_of_the_best(rng, factors, longe
     assert with_neighbours(lists, roots, nothing, np.inf) is nothing
 
 
+@pytest.mark.slow
 @given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(some.SETS), st.booleans())
 def test_tabulated_and_searched_columns_have_the_same_optimum(table, epsilon, kind, distinct):
     F, epsilon = kind(table), min(epsilon, 6.0)

@@ -23,6 +23,7 @@ def test_all_searches_look_at_the_clock_that_goes_by_work():
     assert not any("from time import" in inspect.getsource(m) for m in searching_modules())
 
 
+@pytest.mark.slow
 def test_a_search_ends_at_the_same_step_again(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # threads may look at the clock in any order
     F = rldp.ChiSquareSet(TABLE)

@@ -241,6 +241,7 @@ def test_channels_by_structure_agree_with_their_matrices():
 # The prior
 
 
+@pytest.mark.slow
 def test_leaning_has_the_smallest_error_if_the_prior_is_right():
     rng = np.random.default_rng(8)
     Q = rng.dirichlet(np.ones(5), size=(2, 2))

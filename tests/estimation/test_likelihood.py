@@ -58,6 +58,7 @@ def test_squared_em_finds_what_plain_em_and_scipy_find(seed):
     assert of.values(P)[0] <= -other.fun + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_newton_steps_find_the_same(seed):
     L, counts = problem(seed, m=9, n_y=9)

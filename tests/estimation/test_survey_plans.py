@@ -72,6 +72,7 @@ def test_survey_weights_cost_their_design_effect():
     assert (spread > (1 + 2 * CLOSE) * plain.std_error(N)).all()  # a negative control
 
 
+@pytest.mark.slow
 def test_strata_count_by_their_shares():
     rng = np.random.default_rng(2)
     north, south = np.array([[0.6, 0.1], [0.1, 0.2]]), np.array([[0.1, 0.2], [0.1, 0.6]])

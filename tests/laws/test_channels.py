@@ -216,6 +216,7 @@ def test_equal_coins_are_binomial(size, chance, n):
 logits = st.floats(-8, 12)
 
 
+@pytest.mark.slow
 @given(some.seeds, st.lists(st.integers(0, 300), min_size=1, max_size=9), st.floats(0.5, 8))
 def test_the_spline_errs_by_less_than_a_ten_millionth(rng, counts, largest):
     law = SubsetLaw(np.array([1, *counts]))

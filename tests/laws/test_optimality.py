@@ -63,6 +63,7 @@ def largest_possible(F, name: str, bounds: str, epsilon: float, found: float, ga
     return max(largest, bound.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ir", "grr-cr"])
 @settings(max_examples=40)
 @given(table=some.tables(), alpha=some.alphas, epsilon=some.epsilons, bounds=bounds_of_both_kinds)

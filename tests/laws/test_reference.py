@@ -70,6 +70,7 @@ def test_utility_at_given_parameters(case):
         assert parameters.items() <= p.parameters.items()
 
 
+@pytest.mark.slow
 @every_case
 def test_optimal_utility(case):
     F = uncertainty(case)
@@ -122,6 +123,7 @@ def test_audits(case):
                 )
 
 
+@pytest.mark.slow
 @small_case
 def test_our_own_optima_spend_no_more_than_epsilon(case):
     F = uncertainty(case)

@@ -270,6 +270,7 @@ def test_diameter_of_pairs_is_smaller_where_one_s_is_rare():
 # --- the sets ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(some.tables(), some.alphas, some.alphas)
 def test_smaller_alpha_gives_a_larger_set(table, alpha, other):
     large, small = ChiSquareSet(table, min(alpha, other)), ChiSquareSet(table, max(alpha, other))

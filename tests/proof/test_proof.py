@@ -309,6 +309,7 @@ def test_channels_with_a_hundredth_of_room_are_proved(kind, set_kind, counts):
     assert 0 < proof.slack <= 0.02
 
 
+@pytest.mark.slow
 @cases
 def test_the_level_is_the_worst_case_to_seven_digits(kind, set_kind, counts):
     """ε a little above the audit is proved, a little below it is refused: no room is wasted."""

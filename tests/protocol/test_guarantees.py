@@ -47,6 +47,7 @@ def same(one: rldp.ReleaseProtocol, two: rldp.ReleaseProtocol) -> None:
         assert np.array_equal(a.levels, b.levels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["srr", "ir", "ue", "ue-cr", "grr-cr", "polyopt"])
 def test_everything_that_is_promised_is_proved_and_survives_a_file(name, tmp_path):
     p = layered(name)

@@ -59,6 +59,7 @@ def test_a_key_that_others_may_read_signs_nothing(capsys):
     assert not Path("public.json.sig").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("file", ["whole.json", "public.json"])
 def test_a_signed_file_is_checked_by_everyone(file, inside, capsys):

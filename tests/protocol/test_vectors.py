@@ -84,6 +84,7 @@ def test_the_script_makes_the_same_files_again(tmp_path):
     assert len(list(tmp_path.glob("*/*"))) == len(list(VECTORS.glob("*/*")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", listed("accept"))
 def test_a_good_file_is_taken(path):
     p = rldp.load(path)

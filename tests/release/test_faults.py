@@ -103,6 +103,7 @@ def test_a_kill_leaves_what_was_there(protocol, tmp_path, order) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 
 
+@pytest.mark.slow
 def test_what_a_dead_guard_leaves_is_removed_by_the_next_release(protocol, tmp_path) -> None:
     folder, target = tmp_path / "in", tmp_path / "out"
     folder.mkdir()

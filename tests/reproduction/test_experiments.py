@@ -60,6 +60,7 @@ def test_the_stored_mean_curves_of_polyopt(bounds, name):
     assert found.normalised.mean(axis=0) == pytest.approx(reference, rel=0, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bounds"),
     [(name, bounds) for name in ("srr", "ir", "ue-cr") for bounds in (PAPER, SHARP)]

@@ -398,6 +398,7 @@ def test_a_release_is_held_once_and_gives_way_like_a_file(client, session):
     assert client.get(f"/api/jobs/{jobs[0]['id']}/file").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_stop_needs_the_token_like_every_write(client, session):
     job = session.jobs.start("curves", lambda _: None)
     path = f"/api/jobs/{job.id}/stop"

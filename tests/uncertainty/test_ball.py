@@ -270,6 +270,7 @@ def along_the_split(contest):
     return top, smallest_mean(rows_2, p_2, 1 + (1 - share) * budget / w_2).value
 
 
+@pytest.mark.slow
 @given(contests())
 def test_the_worst_split_has_the_largest_ratio(contest):
     top, bottom = along_the_split(contest)

@@ -250,6 +250,7 @@ def test_too_many_vertices_are_refused(monkeypatch):
 # --- designs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_optimal_protocol_by_cutting_planes():
     F = PolytopeSet(TABLE, CORNERS)
     best = rldp.design(F, 0.9, "optimal", effort="quick")

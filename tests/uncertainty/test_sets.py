@@ -172,6 +172,7 @@ def test_primal_meets_dual_over_a_power_ball(kind, problem, rng):
         assert near @ T <= value + 1e-11
 
 
+@pytest.mark.slow
 @given(balls, problems())
 def test_the_slope_is_the_derivative(kind, problem):
     T, p, k = problem
@@ -361,6 +362,7 @@ def test_no_member_is_further_than_the_divergence_ball_says(F, rng):
 # --- audits --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(new_sets(), some.seeds)
 @settings(max_examples=25)
 def test_no_member_leaks_more_than_the_audit_and_its_witness_leaks_that(F, rng):

@@ -103,6 +103,7 @@ def exact_minimum(counts, T, B: float) -> Decimal:
     return max(bound((a + b) / 2), at_end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_rounding_is_on_the_safe_side(seed):
     rng = np.random.default_rng(seed)
@@ -382,6 +383,7 @@ def test_unlisted_channels(F, rng):
     assert unlisted.upper == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_channel_with_more_outputs_than_can_be_listed():
     rng = np.random.default_rng(5)
     table = Table(rng.multinomial(50_000, rng.dirichlet(np.ones(60))).reshape(10, 6))
