@@ -18,7 +18,7 @@ demo: .venv/demo
 test: .venv/installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# all but what takes seconds
+# all but what takes half a second or more
 test-quick: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
