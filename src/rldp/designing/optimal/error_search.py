@@ -35,6 +35,7 @@ _LITTLE = 1e-3  # of the error: a fall that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
+_SETTLED = 1e-6  # difference of sums of rows that certification can repair
 _DIGITS = 7  # by which columns are told apart
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 
@@ -228,12 +229,31 @@ class Search:
             self._minimax.settle(master, _LAST_BARRIER)
 
     def solution(
-        self, bound: float, *, is_interrupted: bool, weights: Array | None = None
+        self, bound: float, factor: float, *, is_interrupted: bool, weights: Array | None = None
     ) -> ErrorSolution:
-        """The columns that are released, and their error; a bound with the weights it is for."""
+        """The columns that are released, and their error; a bound with the weights it is for.
+
+        `factor` is the largest ratio of entries that keeps every guarantee.
+        """
         mass = self.master.theta
         used = mass > _RARE
         Q = (self.master.columns[used].T * mass[used]).reshape(*self._shape, -1)
         weights = self.weights if weights is None else weights
-        Q = np.asarray(Q / Q.sum(axis=2, keepdims=True))
-        return ErrorSolution(Q, self.master.error, bound, weights, is_interrupted)
+        return ErrorSolution(
+            _complete(Q, factor), self.master.error, bound, weights, is_interrupted
+        )
+
+
+def _complete(Q: Array, factor: float) -> Array:
+    """Q with rows that sum to 1. If they differ, a further output takes what they lack.
+
+    Masses that were not settled leave differences. Rows that were scaled by them would break
+    privacy; the further output keeps it, as its entries differ by the factor at most.
+    """
+    sums = Q.sum(axis=2, keepdims=True)
+    lack = 1 - float(sums.min() / sums.max())
+    if lack <= _SETTLED:
+        return np.asarray(Q / sums)
+    noise = lack / (factor - 1 + lack) * (1 + 1e-9)
+    Q = (1 - noise) * Q / sums.max()
+    return np.concatenate([Q, 1 - Q.sum(axis=2, keepdims=True)], axis=2)

@@ -60,11 +60,11 @@ def least_error(
         progress: told the error so far and its bound.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
-    factor = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    least = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
     if not hidden and _is_about_s(goal.A, private.weights.shape):
-        of_s = _columns_of_s(private.weights.shape, factor)
+        of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
-    begin = begin_columns(private.weights, factor, seeds, distinct=not hidden)
+    begin = begin_columns(private.weights, least, seeds, distinct=not hidden)
     search = Search(private.weights, goal, begin, private.pulled_in, deadline)
     told, bound, is_interrupted = progress or untold, 0.0, False
     pricing = None if hidden else _sorted_pricing(guarantees)
@@ -76,7 +76,7 @@ def least_error(
             search.by_cones(private, effort, told)
         search.finish()
         if not effort.is_bounded:
-            return search.solution(bound, is_interrupted=False)
+            return search.solution(bound, least, is_interrupted=False)
         if not hidden:
             bound = _known_bound(guarantees, search.master.A)
         if private.weights.size <= _MOST_BOUNDED:
@@ -91,7 +91,7 @@ def least_error(
                     bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, is_interrupted=is_interrupted)
+    return search.solution(bound, least, is_interrupted=is_interrupted)
 
 
 @on_one_thread
@@ -119,7 +119,7 @@ def least_error_by_sorting(
         search.finish()
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, is_interrupted=is_interrupted, weights=weights)
+    return search.solution(bound, factor, is_interrupted=is_interrupted, weights=weights)
 
 
 def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
