@@ -47,8 +47,8 @@ class RowSampler(Sampler):
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """One word, one output."""
-        _write_cells(s, u, self.shape[1], out)  # one array less in the cache
-        out[...] = self._rows.draw(out, words[:, 0], room)
+        cells = _cells(s, u, self.shape[1], room)
+        out[...] = self._rows.draw(cells, words[:, 0], room)
 
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
         """One row."""
@@ -93,8 +93,7 @@ class BlockSampler(Sampler):
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
         """A symbol for each block, less 1, so that silence is -1."""
-        cells = room.array("cells", s.shape, np.int64)
-        _write_cells(s, u, self.shape[1], cells)
+        cells = _cells(s, u, self.shape[1], room)
         rows = room.array("block rows", words.shape, np.int64)
         rows[...] = np.arange(self._block.size, self._block.size + self.words)
         rows[np.arange(len(cells)), self._block[cells]] = cells
@@ -124,7 +123,9 @@ def _(channel: UnaryChannel, integers: IntegerParts, bits: int) -> Sampler:
     return BlockSampler(integers["own"], integers["other"], channel.block, bits)
 
 
-def _write_cells(s: Integers, u: Integers, n_u: int, out: Integers) -> None:
-    """Write the number of each cell (s, u)."""
-    np.multiply(s, n_u, out=out, dtype=np.int64)  # codes may have a type too small for cells
-    np.add(out, u, out=out, dtype=np.int64)
+def _cells(s: Integers, u: Integers, n_u: int, room: Room) -> Integers:
+    """Number of each cell (s, u)."""
+    cells = room.array("cells", s.shape, np.int64)
+    np.multiply(s, n_u, out=cells, dtype=np.int64)  # codes may have a type too small for cells
+    np.add(cells, u, out=cells, dtype=np.int64)
+    return cells

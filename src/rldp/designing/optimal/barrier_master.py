@@ -65,6 +65,15 @@ class BarrierMaster:
         self.theta = np.concatenate([self.theta, np.full(len(columns), mass)])
         self.z = np.concatenate([self.z, np.full(len(columns), min(mu / mass, self.error))])
 
+    def add_within(self, columns: Array, most: int) -> None:
+        """Add columns, in place of those with the least mass where there would be too many."""
+        surplus = len(self.columns) + len(columns) - most
+        if surplus > 0:
+            kept = np.ones(len(self.columns), bool)
+            kept[np.argsort(self.theta, kind="stable")[:surplus]] = False
+            self.keep(kept)
+        self.add(columns)
+
     def keep(self, kept: Flags) -> None:
         """Forget all other columns; the next steps make up for their mass."""
         self.columns, self.theta, self.z = self.columns[kept], self.theta[kept], self.z[kept]

@@ -193,12 +193,7 @@ class Search:
         most = max(_ADDED * self._cells, _LEAST_ADDED)
         columns = columns[np.argsort(-reduced, kind="stable")[:most]]
         most = max(_MOST_COLUMNS * self._cells, _LEAST_MOST)
-        surplus = len(master.columns) + len(columns) - most
-        if surplus > 0:
-            kept = np.ones(len(master.columns), bool)
-            kept[np.argsort(master.theta, kind="stable")[:surplus]] = False
-            master.keep(kept)
-        master.add(columns)
+        master.add_within(columns, most)
         return float(reduced.max() / master.error)
 
     def _new_starts(self, used: Array) -> Array:

@@ -17,7 +17,7 @@ from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
-_MOST_CELLS = 30
+_MOST_CELLS, _MOST_S = 30, 6  # beyond, pricing takes long and proves less than simplices
 _LEAST_REGIONS, _MOST_REGIONS = 80, 400  # times more where an effort divides often
 _PAIRS = 5e6  # of vertices of different S values, in all regions beyond the least number
 _TIMES = {True: 2.0, False: 4.0}  # rounds of climbing, for efforts that divide and that do not
@@ -43,7 +43,8 @@ def half_errors(
     """
     p_su = F.table.p_su
     counted = p_su > 0  # what is released for a cell without records is free
-    if not isinstance(F, BudgetSet) or len(p_su) < 2 or p_su.size > _MOST_CELLS:
+    is_small = 2 <= len(p_su) <= _MOST_S and p_su.size <= _MOST_CELLS
+    if not isinstance(F, BudgetSet) or not is_small:
         return
     if not Regions.are_possible(F) or not F.table.p_s.all() or counted.sum(axis=1).max() < 3:
         return

@@ -146,12 +146,7 @@ class SimplexRounds:
         if not len(columns):
             return
         most = max(self._most * self._p.size, _LEAST_MOST)
-        surplus = len(master.columns) + len(columns) - most
-        if surplus > 0:
-            kept = np.ones(len(master.columns), bool)
-            kept[np.argsort(master.theta, kind="stable")[:surplus]] = False
-            master.keep(kept)
-        master.add(columns)
+        master.add_within(columns, most)
 
     def _apart(self, columns: Array) -> Array:
         """The first columns that are not nearly like one before them."""
