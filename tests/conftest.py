@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session", autouse=True)
 def _searches_end_by_work():
-    """A time limit of one second is a hundred steps of a search, however crowded the machine."""
+    """A time limit of one second is 128 steps of a search, however crowded the machine."""
     with pytest.MonkeyPatch.context() as patch:
         for module in searching_modules():
             if hasattr(module, "time"):
