@@ -6,6 +6,7 @@ So the examples are the same on every run, and so is where a search stops.
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,6 +45,13 @@ def little_work(monkeypatch):
     little = Effort(patience=1, rounds=1, boxes=50, protocols=2, starts=1, divisions=0, work=1.0)
     for name in ("quick", "normal"):
         monkeypatch.setitem(EFFORTS, name, little)
+
+
+@pytest.fixture
+def unbounded(monkeypatch):
+    """Searches for the least error leave out its bound, for tests that do not look at it."""
+    for name, effort in EFFORTS.items():
+        monkeypatch.setitem(EFFORTS, name, replace(effort, is_bounded=False))
 
 
 @pytest.fixture(scope="module")

@@ -154,6 +154,7 @@ def test_closed_forms_choose_their_parameters_for_the_goal(name):
             assert tuned.error.total <= weighted_error(draft, F, goal) * (1 + 1e-3)
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_polyopt_lies_between_closed_forms_and_the_optimum():
     F = ChiSquareSet(SMALL)
@@ -224,6 +225,7 @@ def test_comparisons_tell_what_estimates_will_look_like():
     assert np.isnan(ceiling["reports"])
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_comparisons_for_a_goal_choose_parameters_for_it():
     F = ChiSquareSet(SMALL)
@@ -240,6 +242,7 @@ def test_comparisons_for_a_goal_choose_parameters_for_it():
     assert known[0]["utility"] > 0  # by information, as it knows no other goal there
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_random_tables_need_a_sixth_of_the_people():
     """2.5 times below randomised response on the record in root mean squared error."""
@@ -254,6 +257,7 @@ def test_random_tables_need_a_sixth_of_the_people():
     assert rldp.audit(found.Q, F).epsilon <= 1 + 1e-9
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_many_cells_by_sorting():
     """6 × 20 cells: below every closed form with parameters for the goal."""

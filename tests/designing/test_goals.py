@@ -84,6 +84,7 @@ def test_a_bound_holds_for_protocols_of_every_kind():
         assert goal_error(other.matrix, goal, SMALL.p_su).total >= bound
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "further", "cells"),
@@ -100,6 +101,7 @@ def test_race_and_sex_from_a_fraction_of_the_people(epsilon, further, cells):
     assert 1000 * p.error.rmse(32_561) <= cells
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "epsilon", "further", "most"),
@@ -120,6 +122,7 @@ def test_shares_of_s_from_a_fraction_of_the_people(pair, epsilon, further, most)
     assert all(g.epsilon <= g.claimed + 1e-9 for g in rldp.audit(p).guarantees)
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_sex_and_race_from_a_fraction_of_the_people():
     F = ChiSquareSet(rldp.datasets.adult("sex", "race"))
@@ -127,6 +130,7 @@ def test_sex_and_race_from_a_fraction_of_the_people():
     assert 1000 * p.error.rmse(32_561) <= 2.65
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_contrasts_and_hidden_goals():
     F = ChiSquareSet(SMALL)
@@ -140,6 +144,7 @@ def test_contrasts_and_hidden_goals():
         rldp.design(F, 1.0, goal="s", hidden=True, effort="quick")
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_simulated_collections_have_the_promised_errors():
     """2,000 collections: errors to 3 %, and intervals that cover 94 to 96 %."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,7 +21,8 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.utility.goal import Goal
 
-E, QUICK = float(np.exp(1.0)), EFFORTS["quick"]
+E = float(np.exp(1.0))
+QUICK = dataclasses.replace(EFFORTS["quick"], protocols=3, work=5.0)
 SLOW = pytest.mark.slow
 ALONE = {"epsilon_given_u": None, "epsilon_all": None}
 TABLES = {
@@ -47,33 +50,49 @@ def best_bound(F, goal="cells") -> float:
     return max(bounds, default=0.0) - known(F.table, goal)
 
 
+@cache
+def bound_of(name: str, goal: str) -> float:
+    return best_bound(rldp.ChiSquareSet(TABLES[name]), goal)
+
+
+@pytest.fixture(autouse=True)
+def _less_work(monkeypatch):
+    monkeypatch.setitem(EFFORTS, "quick", QUICK)
+    monkeypatch.setitem(EFFORTS, "normal", dataclasses.replace(QUICK, divisions=1))
+
+
 @pytest.mark.parametrize(
-    "goal", ["cells", *(pytest.param(g, marks=SLOW) for g in ("s", "u_given_s"))]
+    ("name", "goal"),
+    [
+        *((name, "cells") for name in TABLES),
+        pytest.param("3×3, empty", "s", marks=SLOW),
+        pytest.param("2×4", "u_given_s", marks=SLOW),
+    ],
 )
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_no_design_falls_below_the_bound(table, goal):
-    F = rldp.ChiSquareSet(table)
+def test_no_design_falls_below_the_bound(name, goal):
+    F = rldp.ChiSquareSet(TABLES[name])
     error = rldp.design(F, 1.0, "optimal", goal=goal, effort="quick", **ALONE).error
-    assert 0 < best_bound(F, goal) <= error.total
+    assert 0 < bound_of(name, goal) <= error.total
     assert error.bound is not None
     assert error.bound <= error.total
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=SLOW) for i in (1, 2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=SLOW) for i in (1, 2))])
 def test_nor_on_random_tables_with_empty_cells(seed):
     rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 300, [(2, 3), (3, 3), (3, 4), (4, 3)][seed])
+    counts = rng.integers(1, 300, [(2, 3), (3, 3), (3, 4)][seed])
     counts[0, rng.integers(3)] = 0
     F = rldp.KLSet(rldp.Table(counts)) if seed % 2 else rldp.ChiSquareSet(rldp.Table(counts))
     error = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", **ALONE).error
     assert 0.5 * error.total < best_bound(F) <= error.total
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_it_proves_more_than_simplices(table):
-    F = rldp.ChiSquareSet(table)
+@pytest.mark.parametrize("name", TABLES)
+def test_it_proves_more_than_simplices(name):
+    table = TABLES[name]
     A = Goal.named("cells", table).matrix()
-    assert best_bound(F) > inner_error(F, E, A, QUICK, np.inf) - known(table)
+    simplices = inner_error(rldp.ChiSquareSet(table), E, A, QUICK, np.inf) - known(table)
+    assert bound_of(name, "cells") > simplices
 
 
 def private_excess(F, n_intervals: int) -> float:
@@ -158,7 +177,7 @@ def test_when_interrupted_the_bounds_so_far_hold(n, monkeypatch):
     priced, calls = SimplexPricing.priced, itertools.count(1)
 
     def interrupted(pricing, *args):
-        is_of_regions = len(pricing.products.T) > 100
+        is_of_regions = len(pricing.products.T) > 20
         if is_of_regions and next(calls) == n:
             raise KeyboardInterrupt
         return priced(pricing, *args)

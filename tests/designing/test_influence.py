@@ -8,7 +8,7 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unbounded")]
 
 RACE = ChiSquareSet(rldp.datasets.adult(sensitive="race", useful="sex"))
 SMALL = ChiSquareSet(Table([[30, 10, 5], [10, 50, 20]]))

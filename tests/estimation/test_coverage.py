@@ -152,6 +152,7 @@ def test_all_intervals_at_once_hold_at_the_level():
     assert single < binom.ppf(ALARM, TIMES, 0.95)
 
 
+@pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 @pytest.mark.parametrize("label", ["race × sex", "3×2"])
 def test_designs_for_the_cells_keep_the_promised_errors_and_cover(label):

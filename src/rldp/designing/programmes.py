@@ -219,10 +219,11 @@ def optimal(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
 
 def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
     """The same for a search for the least error."""
+    effort = checked_effort(options.effort)
     return error_programmes.Asked(
         guarantees=options.guarantees,
         goal=goal,
-        effort=replace(checked_effort(options.effort), is_bounded=options.is_bounded),
+        effort=replace(effort, is_bounded=effort.is_bounded and options.is_bounded),
         worst=options.worst,
         influence=options.influence,
         hidden=options.hidden,
