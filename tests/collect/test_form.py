@@ -25,7 +25,7 @@ if BROWSER is None:
 
 pytestmark = pytest.mark.slow  # a browser takes its time
 
-PEOPLE = 200
+PEOPLE = 60
 PHONE = {"width": 390, "height": 844}
 PICTURES = ROOT / "build" / "collect"
 S = ("SECRETillness", "SECREThealth")
@@ -110,7 +110,7 @@ def picture(page, name):
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
-def test_two_hundred_people_answer_and_only_their_reports_leave_the_device(
+def test_sixty_people_answer_and_only_their_reports_leave_the_device(
     browser, protocol, tmp_path
 ):
     rng = np.random.default_rng(11)

@@ -280,7 +280,7 @@ def test_other_sets_are_searched_too(seed, kind):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("little_work")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_never_below_others_nor_above_the_ceiling(seed):
     F = ChiSquareSet(random_table(seed))
     epsilon = float(np.random.default_rng(seed).choice([0.25, 0.5, 1.0, 2.0, 4.0]))
@@ -297,7 +297,7 @@ def test_never_below_others_nor_above_the_ceiling(seed):
 @pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
-    [((2, 7), 0.5), ((2, 7), 2.0), pytest.param((2, 14), 1.0, marks=pytest.mark.slow)],
+    [((2, 7), 0.5), ((2, 14), 1.0)],
 )
 def test_never_below_others_where_nothing_is_proved(shape, epsilon):
     F = ChiSquareSet(rldp.datasets.jeffreys(*shape, 5000, seed=3).table)

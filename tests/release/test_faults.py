@@ -141,9 +141,9 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> list[faults.Case]:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(4), ids=["csv", "parquet", "folder", "shuffled"])
 def test_signals_at_random_moments(forks, cases, place) -> None:
-    """Each of three signals at four moments; `python -m benchmarks faults` sends a thousand."""
+    """Each of three signals at two moments; `python -m benchmarks faults` sends a thousand."""
     case, rng = cases[place], random.Random(place)
-    for i in range(4):
+    for i in range(2):
         for blow in faults.SIGNALS:
             moment = rng.uniform(0, 0.4)  # about as long as it takes
             _, found = faults.signalled(forks, case, blow, moment, is_replaced=i % 2 == 1)
