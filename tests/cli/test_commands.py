@@ -77,6 +77,7 @@ def test_every_set_and_bound_can_be_chosen(kind, bounds, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("little_work")
 def test_from_a_csv_to_a_protocol_in_two_commands(survey, tmp_path, capsys):
     columns = [str(survey), "--sensitive", "income", "--useful", "sex", "age"]
     assert main(["compare", *columns, *QUICK, "--epsilon", "1"]) == 0

@@ -47,12 +47,12 @@ def test_a_large_table_ends_by_work_alone(monkeypatch):
     F = rldp.ChiSquareSet(rldp.datasets.jeffreys(4, 9, 5000, seed=1).table)
     p_min = F.conditional_bounds[0]
     first, second = (
-        best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(0.5)) for _ in range(2)
+        best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(0.2)) for _ in range(2)
     )
     assert np.array_equal(first.Q, second.Q)
     assert first.bound == second.bound
     assert not first.is_hurried
-    more = best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(2.0))
+    more = best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(1.0))
     assert more.utility > first.utility  # so it was work that ended it
 
 

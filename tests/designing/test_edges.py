@@ -175,6 +175,7 @@ def test_levels_come_in_any_form():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("little_work")
 def test_best_is_the_best_and_below_the_ceiling():
     for epsilon in LEVELS:
         others = [name for name in COMPARED if name != "best"]

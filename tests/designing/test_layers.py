@@ -63,6 +63,7 @@ def test_further_levels_cost_little_and_hold(names, given_u, everything, least):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("little_work")
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
 def test_two_levels_cost_at_least_what_each_costs(epsilon):
     F, further = ChiSquareSet(SMALL), {"epsilon_given_u": epsilon, "epsilon_all": 2 * epsilon}
