@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 ONE = 1 << 128
 BITS = 384  # working precision for exp and the χ² law
@@ -84,6 +85,7 @@ def _series(z: int) -> int:
 _LOG_2 = 2 * _series((1 << _WIDTH) // 3)  # log 2 = 2 (1/3 + 1/3³/3 + ...), 2^10 units too small
 
 
+@lru_cache(maxsize=16)  # many proofs of one ε
 def exp_below(x: Fraction, bits: int = BITS) -> tuple[int, int]:
     """Integers m, e with m 2^e ≤ exp(x), less by a part of 2^(4-bits) at most.
 
