@@ -18,7 +18,7 @@ from rldp.decimals import ratio_up
 from rldp.studio import tasks
 from rldp.studio.answers import FieldError
 from rldp.studio.choices import Choice
-from rldp.studio.jobs import Jobs
+from rldp.studio.jobs import Job, Jobs
 from rldp.studio.kept import Kept
 from rldp.studio.limits import Limits
 from rldp.studio.outlook import Outlook, outlook
@@ -172,7 +172,7 @@ def test_a_design_that_is_ended_leaves_its_draft_and_says_so(client, monkeypatch
         hear("progress", (0.5, math.inf))
         job.asked_to_stop = True
 
-    monkeypatch.setattr("rldp.studio.jobs.Job.search", ended_search)
+    monkeypatch.setattr(Job, "search", ended_search)
     assert ended(client, asked(client, "design", **choice).json())["state"] == "stopped"
     shown = asked(client, "protocol", **choice).json()
     assert (shown["is_stopped"], shown["is_draft"], shown["name"]) == (True, True, "ir")

@@ -617,6 +617,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path):
 def test_without_the_extra_it_says_how_to_install_it(capsys, monkeypatch):
     from rldp.cli import main
 
+    monkeypatch.setattr(rldp, "studio", sys.modules["rldp.studio"])  # to be there again afterwards
     for name in [name for name in sys.modules if name.startswith("rldp.studio")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette", None)
