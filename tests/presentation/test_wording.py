@@ -23,8 +23,9 @@ from rldp.presentation.promises import (
     promise,
     risk_levels,
 )
-from rldp.presentation.texts import gap_in_words, title
+from rldp.presentation.texts import error_gap_in_words, gap_in_words, title
 from rldp.tables.schema import Column, Schema
+from rldp.utility.goal import Goal, GoalError
 from tests.auditing.test_risk import cases
 from tests.support import brute
 from tests.support.promises import PAPER
@@ -246,6 +247,24 @@ def test_a_gap_speaks_of_what_it_bounds(name, options, which):
     told = gap_in_words(p)
     assert told.startswith(f"no {which} over ")
     assert told.endswith("what it keeps")
+
+
+def test_the_reports_that_anyone_needs_are_rounded_down_and_say_for_whom():
+    goal = Goal.named("s", TABLE)
+    error = GoalError(goal, np.array([2.0, 2.0]), bound=2.9999)
+    assert error_gap_in_words(error) == (
+        "no protocol with these guarantees has the same mean squared error of its estimates from "
+        "less than 74 % of the reports"
+    )
+    in_polyopt = dataclasses.replace(error, among="with columns in PolyOpt's cone")
+    assert "no protocol with columns in PolyOpt's cone has" in error_gap_in_words(in_polyopt)
+    largest = dataclasses.replace(error, bound=None, largest_bound=1.0)
+    assert "same largest error of its estimates from less than 50 %" in error_gap_in_words(largest)
+    above = dataclasses.replace(error, bound=4.0 + 1e-9)  # by rounding
+    assert error_gap_in_words(above).endswith("less than 100 % of the reports")
+    assert error_gap_in_words(dataclasses.replace(error, bound=None)) is None
+    unknown = dataclasses.replace(error, variances=np.array([2.0, np.inf]))
+    assert error_gap_in_words(unknown) is None
 
 
 def test_a_closed_form_that_is_the_best_known_has_the_gap_of_all():

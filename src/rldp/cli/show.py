@@ -17,6 +17,7 @@ from rldp.decimals import brief_up, shortest
 from rldp.presentation.promises import covered, further_promises, not_covered, promise
 from rldp.presentation.risk_texts import attacker_summary, risk_line
 from rldp.presentation.texts import (
+    error_gap_in_words,
     finite,
     gap_in_words,
     meaning,
@@ -95,6 +96,7 @@ def protocol(p: ReleaseProtocol) -> None:
     """What was designed, what it keeps and what it promises."""
     from rldp.auditing.attackers import attackers_of
     from rldp.auditing.levels import levels
+    from rldp.utility.goal import INFORMATION
 
     F, beyond = p.uncertainty, levels(p)
     note(f"{p.name}: {title(p.name)}")
@@ -117,6 +119,8 @@ def protocol(p: ReleaseProtocol) -> None:
     paragraph(risk_line(attackers_of(p), p.schema))
     if p.table.counts.size <= _MOST_PLANNED:
         paragraph(_estimates(p))
+    if p.options.get("goal", INFORMATION) != INFORMATION and (least := error_gap_in_words(p.error)):
+        paragraph(least)
 
 
 def _estimates(p: ReleaseProtocol) -> str:

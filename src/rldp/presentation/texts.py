@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rldp.tables.schema import Schema
     from rldp.tables.table import Table
     from rldp.uncertainty import UncertaintySet
+    from rldp.utility.goal import GoalError
 
 _TINY_GAP = 1e-6  # bits
 
@@ -101,6 +102,24 @@ def gap_in_words(p: ReleaseProtocol) -> str:
     share = f", {_share(max(gap, _TINY_GAP) / bits)} what it keeps" if bits > 0 else ""
     verb = "guarantees" if is_robust else "keeps"
     return f"no {_bounded_kind(p)} {verb} over {size} more{share}"
+
+
+def error_gap_in_words(error: GoalError) -> str | None:
+    """How many reports any protocol needs at least, among those that the bound is about.
+
+    The number of reports for given errors is proportional to the variance. The bound is computed
+    in double precision and not proved in exact arithmetic.
+    """
+    pairs = (error.largest_bound, error.largest), (error.bound, error.total)
+    bound, reached = next((pair for pair in pairs if pair[0] is not None), pairs[1])
+    if bound is None or not 0 < reached < math.inf:
+        return None
+    least = math.floor(100 * min(bound / reached, 1.0))
+    errors = "mean squared error" if bound == error.bound else "largest error"
+    return (
+        f"no protocol {error.among} has the same {errors} of its estimates from less than "
+        f"{least} % of the reports"
+    )
 
 
 def _bounded_kind(p: ReleaseProtocol) -> str:

@@ -93,7 +93,7 @@ export const promises = (list) =>
   h("dl", { class: "promises" }, list.map((promise) => [h("dt", {}, promise.against), h("dd", {}, promise.text)]));
 
 function gapFact(p) {
-  if (p.error_gap !== null) return fact(percent(p.error_gap), "of the variance, at most", `above what no protocol ${p.error_among} beats`);
+  if (p.error_gap !== null) return fact(percent(p.error_gap), "of the variance, at most, is avoidable", p.error_gap_text);
   if (p.goal && p.goal !== "information") return fact("unknown", "gap to the optimum", "no bound on the error is known for this table");
   const size = p.gap === null ? p.ceiling_gap_bits : p.gap_bits;
   if (size === null) return fact("unknown", "gap to the optimum", "the search was ended before it had a bound");

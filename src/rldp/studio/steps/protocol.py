@@ -10,7 +10,14 @@ import numpy as np
 from rldp._types import Indices
 from rldp.auditing.audit import audit
 from rldp.estimation.identifiability import identifiability
-from rldp.presentation.texts import columns_title, gap_in_words, meaning, set_in_words, title
+from rldp.presentation.texts import (
+    columns_title,
+    error_gap_in_words,
+    gap_in_words,
+    meaning,
+    set_in_words,
+    title,
+)
 from rldp.protocol.documents import parameters_document
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
@@ -94,7 +101,7 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "records": p.table.n,
         "outlook": _outlook(p, choice.goal),
         "error_gap": p.error.gap if _has_error(p) else None,
-        "error_among": p.error.among if _has_error(p) else None,
+        "error_gap_text": error_gap_in_words(p.error) if _has_error(p) else None,
         "gap": None if p.optimality_gap is None else gap_in_words(p),
         "gap_bits": None if p.optimality_gap is None else bits(p.optimality_gap),
         "ceiling_gap_bits": None if above is None else bits(max(0.0, above - p.utility)),
