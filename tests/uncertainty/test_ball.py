@@ -316,3 +316,22 @@ def test_many_splits_at_once_are_one_at_a_time(several):
     together = worst_split(Side(*columns[:3]), Side(*columns[3:]), 0.2).log_ratio
     for contest, ours in zip(several, together, strict=True):
         assert ours == pytest.approx(split_of((*contest, 0.2)).log_ratio[0], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_constant_side_leaves_all_of_the_budget_to_the_other(place):
+    """At once: a search by halves would take thirty steps."""
+    T, p, weight, calls = np.array([[3.0, 1.0, 2.0]]), np.full((1, 3), 1 / 3), np.ones(1), []
+    varied, constant = Side(T, p, weight), Side(np.full((1, 3), 2.0), p, weight)
+
+    def counted(*args):
+        calls.append(args)
+        return largest_mean(*args)
+
+    sides = (constant, varied) if place else (varied, constant)
+    split = worst_split(*sides, 0.1, largest=counted)
+    assert split.first[0] == pytest.approx(0.0 if place else 0.1, abs=1e-15)
+    alone = largest_mean(-T if place else T, p, np.array([1.1])).value[0]
+    reached = -split.bottom.value[0] if place else split.top.value[0]
+    assert reached == pytest.approx(alone, abs=1e-12)
+    assert len(calls) <= 6

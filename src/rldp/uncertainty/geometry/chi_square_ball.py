@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array, Flags
 
+_ALL = 40.0  # log(β_1/β_2) where one ball has all of a shared budget, up to rounding
 _STEPS = 60  # of Newton at most; a handful is usual
 _ULP = float(np.finfo(float).eps)
 _NO_DISTANCE = 1e-18  # of the size of a vector
@@ -188,10 +189,11 @@ def worst_split(
     R_1·T_1 - ratio · R_2·T_2. The larger mean is concave and the smaller convex in β, so either has
     one peak, where gain and loss of a shift of budget agree. Both means change with the root of
     their budgets at first, so log(gain/loss) is nearly -log(β_1/β_2)/2 and secants find its zero.
+    Where one mean is constant, the other gets all of the budget.
     Balls of another kind bring their own `largest`.
     """
     shape = one.weight.shape
-    low, high = np.full(shape, -40.0), np.full(shape, 40.0)
+    low, high = np.full(shape, -_ALL), np.full(shape, _ALL)
     x, old_x, old_y = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for step in range(_STEPS):
         first, second = budget / (1 + np.exp(-x)), budget / (1 + np.exp(x))  # x = log(β_1/β_2)
@@ -210,11 +212,15 @@ def worst_split(
         new = x - y / np.where(slope < -1e-6, slope, -1e-6)
         # half of the digits of the split give all of the ratio, which is flat at its peak
         is_there = (np.abs(new - x) < 1e-7) | (high - low < 1e-7) | (gain + loss == 0)
+        is_one_sided = (gain == 0) != (loss == 0)
+        end = np.where(gain > 0, _ALL, -_ALL)
+        is_there |= is_one_sided & (x == end)
         if is_there.all():
             break
         old_x, old_y = x, y
         is_inside = (new > low) & (new < high) & (step % 4 < 3)  # halving now and then
-        x = np.where(is_there, x, np.where(is_inside, new, (low + high) / 2))
+        new = np.where(is_one_sided, end, np.where(is_inside, new, (low + high) / 2))
+        x = np.where(is_there, x, new)
     return Split(first, top, bottom)
 
 
