@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rldp.checks import checked_number
+from rldp.decimals import shortest
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
@@ -24,6 +25,10 @@ from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
+from rldp.estimation.inversion import Inverse
+from rldp.estimation.moments import moments
+from rldp.estimation.promised_influence import promised_influence
+from rldp.estimation.weights_point import INFLUENCE, weights_point
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
@@ -153,9 +158,12 @@ def design(
 
 
 def _within_limit(p: ReleaseProtocol, influence: float) -> ReleaseProtocol:
-    """The protocol, unless its table gives one report more influence than is allowed."""
+    """The protocol, unless estimates from its table give one report more influence than allowed."""
     if np.isfinite(influence):
-        Aim(p.error.goal, influence=influence).check(p.error)
+        promised = promised_influence(p, Inverse.at(moments(p.channel), weights_point(p)))
+        assert promised is not None
+        assert promised.largest is not None
+        Aim(p.error.goal, influence=influence).check(max(p.error.influence, promised.largest))
     return p
 
 
@@ -172,7 +180,7 @@ def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
         return draft
     told = {"goal": goal.name} | ({"worst": "yes"} if options.worst else {})
     if np.isfinite(options.influence):
-        told["influence"] = f"{options.influence:g}"
+        told[INFLUENCE] = shortest(options.influence)
     return replace(draft, goal=goal, options={**draft.options, **told})
 
 
