@@ -21,6 +21,7 @@ from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
+from rldp.designing.rivals import rivals
 from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
@@ -327,11 +328,17 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     ]
     found = programmes.optimal(options, mixed)
     mixture = Draft(name, found.channel, found.parameters, {})
-    # closed forms know nothing of further sets and levels by pair
-    best = most_useful([mixture, *(known if layers is not None else [])], options)
+    ended = found.ended
+    if layers is None:  # the formulas of closed forms do not know all guarantees
+        known = []
+        try:
+            known = rivals(options, mixture) if ended != INTERRUPTED else []
+        except KeyboardInterrupt:
+            ended = INTERRUPTED
+    best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
-    return replace(best, parameters=parameters, bound=found.bound, ended=found.ended)
+    return replace(best, parameters=parameters, bound=found.bound, ended=ended)
 
 
 def most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
