@@ -21,7 +21,7 @@ from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
-from rldp.designing.rivals import rivals
+from rldp.designing.rivals import best_of_rivals, most_useful
 from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
@@ -332,18 +332,10 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     if layers is None:  # the formulas of closed forms do not know all guarantees
         known = []
         try:
-            known = rivals(options, mixture) if ended != INTERRUPTED else []
+            mixture = best_of_rivals(options, mixture) if ended != INTERRUPTED else mixture
         except KeyboardInterrupt:
             ended = INTERRUPTED
     best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
     return replace(best, parameters=parameters, bound=found.bound, ended=ended)
-
-
-def most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
-    """The draft with the most information, or the smallest error of the goal."""
-    aim = options.aim
-    if aim is None:
-        return max(drafts, key=lambda draft: draft.utility(options.F))
-    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))

@@ -1,4 +1,4 @@
-"""Closed forms that are better than what a search found under further sets or levels by pair.
+"""Closed forms instead of what a search found, under further sets or levels by pair.
 
 Closed forms keep such guarantees by smaller levels, which many audits find (`shrunk`). That takes
 long, so a family is asked only if it could win: if it would be better than what was found with the
@@ -7,6 +7,8 @@ they are at least as good as what the family has to offer.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import FAMILIES, closed_form
@@ -21,16 +23,24 @@ from rldp.errors import ParameterError
 _GRID = 0.1  # of the error: what a grid of parameters may miss of the best ones
 
 
-def rivals(options: Options, found: Draft) -> list[Draft]:
-    """Closed forms with all guarantees; those that cannot be better than what was found are not."""
-    drafts = list[Draft]()
+def best_of_rivals(options: Options, found: Draft) -> Draft:
+    """What was found, or a closed form with all guarantees if that is better."""
     layers = known_layers(options.guarantees)
     for name in FAMILIES:
         if is_past(options.deadline):
             break
         if all(_could_win(name, options, found, known) for known in (UNLAYERED, layers)):
-            drafts.append(shrunk_closed_form(Wanted(name, options.guarantees, options.aim)))
-    return drafts
+            rival = shrunk_closed_form(Wanted(name, options.guarantees, options.aim))
+            found = most_useful([found, rival], options)
+    return found
+
+
+def most_useful(drafts: Sequence[Draft], options: Options) -> Draft:
+    """The draft with the most information, or the smallest error of the goal."""
+    aim = options.aim
+    if aim is None:
+        return max(drafts, key=lambda draft: draft.utility(options.F))
+    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))
 
 
 def _could_win(name: str, options: Options, found: Draft, layers: Layers) -> bool:
