@@ -27,7 +27,7 @@ from rldp.utility.goal import CELLS, Goal, information_matrix
 EPSILON = 1.0
 FREE: dict[str, Any] = {"epsilon_given_u": None, "epsilon_all": None}
 CLOSED_FORMS = ("grr", "srr", "ir", "grr-cr")
-PEOPLE, COLLECTIONS = 32_561, 20
+PEOPLE, COLLECTIONS = 32_561, 100
 GRADIENT_STEPS, GRADIENT_OUTPUTS = 1500, 4  # of the peer; outputs times cells
 
 

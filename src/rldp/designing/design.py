@@ -80,7 +80,7 @@ def design(
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
             in, so that it is never less useful than any with the same guarantees; with further
-            sets or levels by pair, what the search finds.
+            sets or levels by pair, what the search finds, or a closed form if one is better.
         goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
             "u", "u_given_s", or an `rldp.Goal`; or "information", the paper's I(X;Y). "auto" is
             "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by
