@@ -14,9 +14,9 @@ from rldp.estimation.identifiability import identifiability
 from rldp.estimation.interval_estimates import Figures
 from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.likelihood_fit import maximum
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import ListedMoments, Moments, moments
 from rldp.estimation.report_counts import ReportCounts, counts_from
+from rldp.estimation.weights_point import design_point
 
 Array = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from rldp.estimation.contrasts import sums_over_s, sums_over_u
 from rldp.estimation.em import likelihood
 from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.likelihood_fit import maximum
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import UnaryMoments, moments
 from rldp.estimation.report_counts import ReportCounts, counts_from
+from rldp.estimation.weights_point import design_point
 
 Array = NDArray[np.float64]
 

@@ -27,18 +27,16 @@ from rldp.utility.goal import CELLS, Goal, information_matrix
 EPSILON = 1.0
 FREE: dict[str, Any] = {"epsilon_given_u": None, "epsilon_all": None}
 CLOSED_FORMS = ("grr", "srr", "ir", "grr-cr")
-PEOPLE, COLLECTIONS = 32_561, 20
+PEOPLE, COLLECTIONS = 32_561, 100
 GRADIENT_STEPS, GRADIENT_OUTPUTS = 1500, 4  # of the peer; outputs times cells
 
 
 def tables() -> dict[str, rldp.Table]:
-    adult = rldp.datasets.adult
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.full(25, 0.5))
+    adult, drawn = rldp.datasets.adult, rldp.datasets.jeffreys(5, 5, 1000, seed=0).table
     return {
         "5×2, Adult race × sex": adult("race", "sex"),
         "2×5, Adult sex × race": adult("sex", "race"),
-        "5×5, random, n = 1,025": rldp.Table(rng.multinomial(1000, p).reshape(5, 5) + 1),
+        "5×5, random, n = 1,025": rldp.Table(drawn.counts + 1),
         "16×15, Adult education × occupation": adult("education", "occupation"),
         "6×42, Adult relationship × native-country": adult("relationship", "native-country"),
     }

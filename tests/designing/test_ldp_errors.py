@@ -10,6 +10,9 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, Table
 from rldp.designing import error_programmes
+from rldp.designing.effort import checked_effort
+from rldp.designing.optimal import subset_selection as balanced
+from rldp.designing.optimal.sorted_pricing import RecordPricing
 from rldp.designing.optimal.subset_selection import subset_selection, usual_variance
 from rldp.utility.goal import Goal, goal_error
 
@@ -60,6 +63,54 @@ def test_balanced_subsets_have_the_errors_of_all_subsets(shape, epsilon):
     usual = usual_variance(table.p_su, d, factor)
     assert usual == min(usual_variance(table.p_su, size, factor) for size in range(1, n))
     assert goal_error(Q, Goal.named("cells", table), table.p_su).total <= usual * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("places", "order", "d"), [(13, 3, 6), (13, 3, 7), (19, 6, 6), (8, 1, 3)])
+def test_every_pair_of_places_is_in_equally_many_subsets(places, order, d):
+    chosen, weights = balanced._balanced(balanced._Circle(places, order, d))
+    assert (chosen.sum(axis=1) == d).all()
+    together = [
+        sum(w for subset, w in zip(chosen, weights, strict=True) if subset[i] and subset[j])
+        for i, j in combinations(range(places), 2)
+    ]
+    assert np.ptp(together) < 1e-9 * max(together)
+    assert len(chosen) <= balanced._Circle(places, order, d).n_outputs
+
+
+@pytest.mark.parametrize("shape", [(10, 11), (14, 14)])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_beyond_a_hundred_cells_few_subsets_are_as_good(shape, epsilon):
+    table, factor = random_table(*shape), float(np.exp(epsilon))
+    Q = subset_selection(table.p_su, factor)
+    flat = Q.reshape(table.p_su.size, -1)
+    np.testing.assert_allclose(flat.sum(axis=1), 1.0)
+    assert (flat.max(axis=0) / flat.min(axis=0)).max() <= factor * (1 + 1e-12)
+    usual = min(usual_variance(table.p_su, d, factor) for d in range(1, table.p_su.size))
+    assert goal_error(Q, Goal.named("cells", table), table.p_su).total <= usual * (1 + 1e-5)
+    assert flat.size <= 1_500_000
+
+
+@pytest.mark.parametrize(
+    "table", [rldp.datasets.adult("education", "occupation"), Table(np.ones((16, 15), int))]
+)
+def test_at_240_cells_subset_selection_is_not_better(table, monkeypatch):
+    """Not even where the search finds nothing better than randomised response."""
+    grr = rldp.design(ChiSquareSet(table), 1.0, "grr").matrix
+    found = error_programmes.Designed(grr, {}, "work")
+    monkeypatch.setattr(error_programmes, "_by_sorting", lambda *_: found)
+    guarantees = [rldp.Guarantee(ChiSquareSet(table), 1.0)]
+    asked = error_programmes.Asked(guarantees, Goal.named("cells", table), checked_effort("quick"))
+    usual = min(usual_variance(table.p_su, d, np.e) for d in range(1, 240))
+    Q = error_programmes.ldp_optimal(asked, np.e).Q
+    assert asked.cost(Q) <= (0.0, usual * (1 + 1e-5))
+
+
+def test_the_search_begins_with_balanced_subsets_where_random_ones_are_too_many():
+    p_su = np.full((10, 7), 1 / 70)
+    columns = RecordPricing(p_su, np.e).begin().reshape(-1, 70)
+    together = (columns > 1).T.astype(float) @ (columns > 1)
+    assert len(columns) <= 6 * 70
+    assert np.ptp(np.diag(together)) == 0
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import rldp
 from rldp.channel import DenseChannel, UnaryChannel
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse, Inverted, inverted
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.report_counts import counts_from
+from rldp.estimation.weights_point import design_point
 
 TABLES = {
     "2×2": rldp.Table([[29, 4], [46, 21]]),

@@ -7,8 +7,8 @@ import rldp
 from rldp.estimation import goal_errors
 from rldp.estimation.goal_errors import channel_error
 from rldp.estimation.inversion import Inverse
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import moments
+from rldp.estimation.weights_point import design_point
 
 TABLE = rldp.Table([[30, 10], [12, 50]])
 

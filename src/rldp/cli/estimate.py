@@ -215,7 +215,7 @@ def pair(text: str, form: str) -> tuple[str, str]:
 def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
     from rldp.estimation.export import figure_records
 
-    schema, fit = e.schema, e.goodness_of_fit
+    schema, fit, promised = e.schema, e.goodness_of_fit, e.promised_influence
     cells = [f"{s} | {u}" for s in schema.s_labels for u in schema.u_labels]
     return {
         "protocol": name,
@@ -234,6 +234,7 @@ def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
             "p_value": fit.p_value,
         },
         "largest_weight": e.largest_weight.tolist(),
+        "promised_influence": promised and promised._asdict(),
         **({"influence": e.influence(forged).tolist(), "forged": forged} if forged else {}),
     }
 

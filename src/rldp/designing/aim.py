@@ -11,6 +11,8 @@ from rldp.estimation.goal_errors import channel_error
 from rldp.tables.table import Table
 from rldp.utility.goal import Goal, GoalError
 
+_ROUNDING = 1e-6  # of the limit, that rounding to an integer table may cost
+
 
 class Aim(NamedTuple):
     """A goal, whether its largest error counts, and a limit on the influence of one report."""
@@ -28,13 +30,14 @@ class Aim(NamedTuple):
         found = channel_error(channel, self.goal, table)
         if math.isinf(self.influence):
             return 0.0, self.error(found)
-        return max(0.0, found.influence - self.influence), self.error(found)
+        limit = (1 - _ROUNDING) * self.influence
+        return max(0.0, found.influence - limit), self.error(found)
 
-    def check(self, found: GoalError) -> None:
+    def check(self, influence: float) -> None:
         """Refuse a protocol whose reports have more influence than is allowed."""
-        if found.influence > self.influence:
+        if not influence <= self.influence:
             raise ParameterError(
-                f"Expected influence of at least {_rounded_up(found.influence):g}, the smallest "
+                f"Expected influence of at least {_rounded_up(influence):g}, the smallest "
                 f"that was found under these guarantees, got {self.influence:g}. A larger ε needs "
                 f"less influence.",
                 argument="influence",

@@ -24,10 +24,11 @@ from rldp.designing.catalogue import (
     checked_names,
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
-from rldp.designing.design import MOST_OUTPUTS, most_useful, searched
+from rldp.designing.design import MOST_OUTPUTS, searched
 from rldp.designing.draft import Draft
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.sorted_pricing import SortedPricing
+from rldp.designing.rivals import most_useful
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.stack import AUTO, stack
 from rldp.estimation.goal_errors import channel_error

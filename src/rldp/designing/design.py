@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rldp.checks import checked_number
+from rldp.decimals import shortest
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
@@ -20,10 +21,15 @@ from rldp.designing.families.base import Pinned
 from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
+from rldp.designing.rivals import best_of_rivals, most_useful
 from rldp.designing.shrunk import Wanted, shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.errors import ParameterError
+from rldp.estimation.inversion import Inverse
+from rldp.estimation.moments import moments
+from rldp.estimation.promised_influence import promised_influence
+from rldp.estimation.weights_point import INFLUENCE, weights_point
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
 from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
@@ -74,7 +80,7 @@ def design(
             a search finds among all with the guarantees asked for), "ldp-optimal" (the best that
             protects the whole record), or "best": "optimal" with the outputs of all others mixed
             in, so that it is never less useful than any with the same guarantees; with further
-            sets or levels by pair, what the search finds.
+            sets or levels by pair, what the search finds, or a closed form if one is better.
         goal: what estimates shall be close to: "cells" of the table, the distribution of "s" or
             "u", "u_given_s", or an `rldp.Goal`; or "information", the paper's I(X;Y). "auto" is
             "cells" for "best" ("u" with hidden=True) and "information" for protocols asked for by
@@ -153,9 +159,12 @@ def design(
 
 
 def _within_limit(p: ReleaseProtocol, influence: float) -> ReleaseProtocol:
-    """The protocol, unless its table gives one report more influence than is allowed."""
+    """The protocol, unless estimates from its table give one report more influence than allowed."""
     if np.isfinite(influence):
-        Aim(p.error.goal, influence=influence).check(p.error)
+        promised = promised_influence(p, Inverse.at(moments(p.channel), weights_point(p)))
+        assert promised is not None
+        assert promised.largest is not None
+        Aim(p.error.goal, influence=influence).check(max(p.error.influence, promised.largest))
     return p
 
 
@@ -172,7 +181,7 @@ def _with_goal(draft: Draft, options: programmes.Options) -> Draft:
         return draft
     told = {"goal": goal.name} | ({"worst": "yes"} if options.worst else {})
     if np.isfinite(options.influence):
-        told["influence"] = f"{options.influence:g}"
+        told[INFLUENCE] = shortest(options.influence)
     return replace(draft, goal=goal, options={**draft.options, **told})
 
 
@@ -319,16 +328,14 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     ]
     found = programmes.optimal(options, mixed)
     mixture = Draft(name, found.channel, found.parameters, {})
-    # closed forms know nothing of further sets and levels by pair
-    best = most_useful([mixture, *(known if layers is not None else [])], options)
+    ended = found.ended
+    if layers is None:  # the formulas of closed forms do not know all guarantees
+        known = []
+        try:
+            mixture = best_of_rivals(options, mixture) if ended != INTERRUPTED else mixture
+        except KeyboardInterrupt:
+            ended = INTERRUPTED
+    best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
-    return replace(best, parameters=parameters, bound=found.bound, ended=found.ended)
-
-
-def most_useful(drafts: Sequence[Draft], options: programmes.Options) -> Draft:
-    """The draft with the most information, or the smallest error of the goal."""
-    aim = options.aim
-    if aim is None:
-        return max(drafts, key=lambda draft: draft.utility(options.F))
-    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))
+    return replace(best, parameters=parameters, bound=found.bound, ended=ended)

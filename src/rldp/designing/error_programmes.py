@@ -26,7 +26,7 @@ from rldp.utility.goal import Goal
 
 ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
 _OF_POLYOPT = "polyopt_"  # of the same for protocols with columns in PolyOpt's cone alone
-_LISTED, _MOST_SELECTED = 10, 100  # cells: all subsets are searched; subsets can be balanced
+_LISTED = 10  # cells up to which all subsets are searched
 _CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
 
 
@@ -124,10 +124,10 @@ def polyopt(asked: Asked) -> Designed:
 def ldp_optimal(asked: Asked, factor: float) -> Designed:
     """The least error that is found over all protocols that protect the whole record by e^ε.
 
-    Subset selection is among them, up to a number of cells at which its outputs can be listed.
+    Subset selection is among them, or what comes next to it among tables of a moderate size.
     """
     found = _by_sorting(asked, RecordPricing(asked.p_su, factor), factor)
-    if _LISTED < asked.p_su.size <= _MOST_SELECTED:
+    if asked.p_su.size > _LISTED:
         subsets = subset_selection(asked.p_su, factor)
         if subsets is not None and asked.cost(subsets) < asked.cost(found.Q):
             return found._replace(Q=subsets)

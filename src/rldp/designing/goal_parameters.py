@@ -27,7 +27,6 @@ _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
 }
 _POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
 _ZOOMS = 3
-_NEVER = (np.inf, np.inf)
 
 
 def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool = False) -> float:
@@ -53,17 +52,12 @@ def closed_form_for_goal(
     """
     pinned = dict(pinned or {})
 
-    def tried(chosen: Mapping[str, float]) -> tuple[tuple[float, float], Draft | None]:
-        try:
-            draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
-        except ParameterError:  # a point outside of what the family allows
-            return _NEVER, None
-        if not is_allowed(draft.channel):
-            return _NEVER, None
+    def made(chosen: Mapping[str, float]) -> tuple[tuple[float, float], Draft]:
+        draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
         return aim.cost(draft.channel, F.table), draft
 
-    best, found = tried({})
-    assert found is not None
+    best, found = made({})
+    assert is_allowed(found.channel)
     free = [parameter for parameter in _FREE.get(name, ()) if parameter not in pinned]
     if free and found.channel.n_outputs <= MOST_LISTED:
         low = np.zeros(len(free))
@@ -73,8 +67,11 @@ def closed_form_for_goal(
             points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(free))
             centre = None
             for point in points:
-                cost, draft = tried(dict(zip(free, point.tolist(), strict=True)))
-                if draft is not None and cost < best:
+                try:
+                    cost, draft = made(dict(zip(free, point.tolist(), strict=True)))
+                except ParameterError:  # a point outside of what the family allows
+                    continue
+                if cost < best and is_allowed(draft.channel):  # the audit takes the longest
                     best, found, centre = cost, draft, point
             if centre is None:
                 break

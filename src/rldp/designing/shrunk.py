@@ -66,7 +66,7 @@ def is_kept(channel: Channel, guarantees: Sequence[Guarantee]) -> bool:
 @on_one_thread
 def shrunk_closed_form(wanted: Wanted) -> Draft:
     """The best closed form of a family that keeps all guarantees."""
-    first, known = wanted.guarantees[0], _known_layers(wanted.guarantees)
+    first, known = wanted.guarantees[0], known_layers(wanted.guarantees)
     least = min(float(g.levels.min()) for g in wanted.guarantees)
 
     def over_f(epsilon: float) -> _Levels:
@@ -95,7 +95,7 @@ def shrunk_closed_form(wanted: Wanted) -> Draft:
     return min(drafts, key=lambda draft: aim.cost(draft.channel, F.table))
 
 
-def _known_layers(guarantees: Sequence[Guarantee]) -> Layers:
+def known_layers(guarantees: Sequence[Guarantee]) -> Layers:
     """The further levels that formulas know; those by pair by their largest."""
     levels = {GivenU: np.inf, AllDistributions: np.inf}
     for g in guarantees[1:]:

@@ -10,7 +10,9 @@ read_reports        reports of every kind → counts
 report_origin       which protocol reports come from
 report_counts       counts of reports
 moments             features of a report whose means are linear in p
+weights_point       where the weights of estimates are best
 inversion           unbiased estimates
+promised_influence  what one report may add, where a design limited it
 likelihood_fit, em  maximum likelihood estimates, and their algorithm
 prior_fit           Bayesian estimates
 identifiability     what reports can determine

@@ -8,8 +8,9 @@ import numpy as np
 
 from rldp.channel import Channel
 from rldp.estimation.inversion import Inverse
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import moments
+from rldp.estimation.promised_influence import largest_weights
+from rldp.estimation.weights_point import design_point
 from rldp.tables.table import Table
 from rldp.utility.goal import Goal, GoalError, goal_error
 
@@ -29,13 +30,10 @@ def channel_error(
     inverse = Inverse.at(moments(channel), design_point(channel, table))
     C = goal.functionals.reshape(len(goal.functionals), -1)
     is_known = inverse.identified(C)
-    low, high = inverse.features.extremes(C @ inverse.G)
-    offset = C @ (inverse.p0 - inverse.G @ (inverse.features.M @ inverse.p0))
-    influences = np.maximum(np.abs(low + offset), np.abs(high + offset))
     return GoalError(
         goal,
         np.where(is_known, inverse.variance(C, table.p_su.ravel()), np.inf),
         None if bound is None else float(bound),
-        np.where(is_known, influences, np.inf),
+        largest_weights(inverse, C),
         None if largest_bound is None else float(largest_bound),
     )

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rldp._types import Array, RecordProgress
+from rldp._types import RecordProgress
 from rldp.channel import Channel
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.estimation.options import EstimateOptions, Method
+from rldp.estimation.weights_point import weights_point
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
 
@@ -227,8 +228,7 @@ def _regress(p: _Reported, reports: Any, options: Mapping[str, Any]) -> Regressi
     from rldp.estimation.regression.regress import RegressionOptions
     from rldp.estimation.regression.regress import regress as fitted
 
-    point = design_point(p.channel, getattr(p, "table", None))
-    return fitted(p, point, reports, RegressionOptions(**options))
+    return fitted(p, weights_point(p), reports, RegressionOptions(**options))
 
 
 def _check_shape(channel: Channel, table: Table) -> None:
@@ -241,12 +241,13 @@ def _check_shape(channel: Channel, table: Table) -> None:
 def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions) -> Estimate:
     from rldp.estimation.inversion import Inverse, inverted
     from rldp.estimation.moments import moments
+    from rldp.estimation.promised_influence import promised_influence
     from rldp.estimation.result import Estimate
     from rldp.estimation.strata import combined
 
     table = getattr(p, "table", None)
     features = moments(p.channel)
-    inverse = Inverse.at(features, design_point(p.channel, table))
+    inverse = Inverse.at(features, weights_point(p))
     parts, is_checked = _counted(p, features, reports, counts, options)
     for label, part in parts.items():
         _check_number(part, label, allow_few=options.allow_few)
@@ -265,18 +266,8 @@ def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions)
         fit,
         first,
         is_checked,
+        promised_influence(p, inverse) if options.method == "inversion" else None,
     )
-
-
-def design_point(channel: Channel, table: Table | None) -> Array:
-    """Where weights are best: the frequencies of the design sample plus one record per cell."""
-    import numpy as np
-
-    n_s, n_u = channel.shape
-    if table is None:
-        return np.full(n_s * n_u, 1 / (n_s * n_u))
-    counts = table.counts.ravel() + 1.0
-    return np.asarray(counts / counts.sum())
 
 
 def _counted(

@@ -19,6 +19,7 @@ from rldp.estimation.contrasts import chosen_cells, sums_over_s, sums_over_u
 from rldp.estimation.identifiability import bounds, full_table
 from rldp.estimation.interval_estimates import Figures, normal_quantile
 from rldp.estimation.inversion import Inverse, Inverted
+from rldp.estimation.promised_influence import PromisedInfluence, largest_weights
 from rldp.estimation.report_counts import ReportCounts
 from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from rldp.tables.schema import Schema
@@ -69,6 +70,8 @@ class Estimate:
     `u` have the same for the marginals. Cells that are not identified have no estimate (NaN), and
     `low` and `high` bound their possible values. `is_protocol_checked` tells whether the reports
     had the fingerprint of the protocol; if not, they may come from another one.
+    `promised_influence` tells what one report counts at most, where the design limited that and the
+    estimate is by inversion.
     """
 
     schema: Schema
@@ -79,6 +82,7 @@ class Estimate:
     fit: Fit
     inverted: Inverted
     is_protocol_checked: bool = False
+    promised_influence: PromisedInfluence | None = None
 
     @property
     def n(self) -> int:
@@ -180,12 +184,8 @@ class Estimate:
         Estimates by inversion are means of e(y) over the reports. A record without noise would
         count 0 or 1; through the noise of a protocol, one report counts up to this much.
         """
-        inverse = self.inverted.inverse
-        low, high = inverse.features.extremes(inverse.G)
-        offset = inverse.p0 - inverse.G @ (inverse.features.M @ inverse.p0)
-        most = np.maximum(high + offset, -(low + offset))
-        known = inverse.identified(np.eye(len(most)))
-        return np.asarray(np.where(known, most, np.nan)).reshape(self._shape)
+        most = largest_weights(self.inverted.inverse, np.eye(len(self.fit.p)))
+        return np.where(np.isinf(most), np.nan, most).reshape(self._shape)
 
     def influence(self, forged: int, coefficients: ArrayLike | None = None) -> Array:
         """The largest change of each estimate by inversion if so many forged reports are added.

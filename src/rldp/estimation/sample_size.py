@@ -19,9 +19,9 @@ from rldp.errors import DataError, ParameterError
 from rldp.estimation.contrasts import chosen_cells
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import moments
 from rldp.estimation.options import checked_share
+from rldp.estimation.weights_point import weights_point
 from rldp.information import distribution
 from rldp.tables.schema import Schema
 from rldp.utility.goal import Goal, S, U, as_goal
@@ -152,7 +152,7 @@ def plan(
     parts = _parts(strata, everyone)
     truth = sum((part.share * part.p for part in parts), np.zeros(everyone.size))
     features = moments(p.channel)
-    inverse = Inverse.at(features, design_point(p.channel, table))
+    inverse = Inverse.at(features, weights_point(p))
     if goal is not None:
         C, names = _functionals(p, goal, cell)
     else:

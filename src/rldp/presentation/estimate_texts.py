@@ -28,4 +28,20 @@ def forgery_in_words(e: Estimate, forged: int = 0) -> str:
         rows = np.repeat(np.eye(e.schema.n_s)[:, :, None], e.schema.n_u, axis=2)
         most = float(e.influence(k, rows)[e.s.identified].max())
         text += f", and a share of S by up to {100 * most:.2g}"
-    return f"{text}; no test of fit need notice them."
+    return f"{text}; no test of fit need notice them.{_promise_in_words(e)}"
+
+
+def _promise_in_words(e: Estimate) -> str:
+    """The limit of the design, and what the weights of this estimate make of it."""
+    promised = e.promised_influence
+    if promised is None:
+        return ""
+    kept = (
+        ""
+        if promised.largest is None
+        else f"; the weights used here add up to {promised.largest:.4g}"
+    )
+    return (
+        f" The design limits what one report adds to the number of reports times an estimate of "
+        f"its goal ({promised.goal}) to {promised.limit:g}{kept}."
+    )

@@ -12,9 +12,9 @@ from rldp.channel import Channel
 from rldp.errors import ParameterError
 from rldp.estimation.contrasts import sums_over_u
 from rldp.estimation.inversion import Inverse
-from rldp.estimation.mixin import design_point
 from rldp.estimation.moments import moments
 from rldp.estimation.sample_size import Plan
+from rldp.estimation.weights_point import design_point
 from rldp.tables.table import Table
 from rldp.utility.goal import CELLS, INFORMATION, U_GIVEN_S, Goal, S, U
 

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rldp._types import Array, Indices
+from rldp._types import Array, Flags, Indices
+from rldp.designing.optimal.subset_selection import balanced_subsets
 
 _TAUS = 7  # from 1 to e^ε, evenly in log τ
 _STEPS = 4  # of Dinkelbach
 _MOST_LISTED, _BEGUN = 10, 6  # cells whose subsets are all listed; beyond, times the cells
+_MOST_RANDOM = 64  # cells up to which a search that begins with random subsets ends well
 _LEAST_MASS = 1e-12  # m of a cell that costs nothing
 _POINT = 1e-9  # smallest 1 - Σ m of an S value
 _SLACK = 1e-12
@@ -38,11 +40,15 @@ class RecordPricing:
         if n <= _MOST_LISTED:
             subsets = ((np.arange(1, 2**n - 1)[:, None] >> np.arange(n)) & 1) > 0
         else:
-            random = np.random.default_rng(0)  # the same search every time
-            size = int(np.clip(round(n / (self._factor + 1)), 1, n - 1))
-            rank = random.random((_BEGUN * n, n)).argsort(axis=1).argsort(axis=1)
-            subsets = rank < np.maximum(1, size - np.arange(len(rank)) % 2)[:, None]
+            balanced = balanced_subsets(n, self._factor, _BEGUN * n) if n > _MOST_RANDOM else None
+            subsets = self._random_subsets() if balanced is None else balanced
         return np.where(subsets.reshape(-1, *self._p.shape), self._factor, 1.0)
+
+    def _random_subsets(self) -> Flags:
+        n, random = self._p.size, np.random.default_rng(0)  # the same search every time
+        size = int(np.clip(round(n / (self._factor + 1)), 1, n - 1))
+        rank = random.random((_BEGUN * n, n)).argsort(axis=1).argsort(axis=1)
+        return np.asarray(rank < np.maximum(1, size - np.arange(len(rank)) % 2)[:, None])
 
     def climbed(self, T: Array, W: Array, alpha: Array) -> Array:
         """Columns from which no change of one entry raises Tᵀ W T - α·T, from the nearest to T."""
