@@ -110,9 +110,7 @@ def picture(page, name):
     page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
-def test_sixty_people_answer_and_only_their_reports_leave_the_device(
-    browser, protocol, tmp_path
-):
+def test_sixty_people_answer_and_only_their_reports_leave_the_device(browser, protocol, tmp_path):
     rng = np.random.default_rng(11)
     truth = np.array([[0.2, 0.1], [0.3, 0.4]])
     cells = rng.choice(4, PEOPLE, p=truth.ravel())

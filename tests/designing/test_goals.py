@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -142,6 +143,17 @@ def test_contrasts_and_hidden_goals():
     assert hidden.error.is_estimable
     with pytest.raises(ParameterError, match="a goal about U"):
         rldp.design(F, 1.0, goal="s", hidden=True, effort="quick")
+
+
+def test_a_file_does_not_hold_the_functionals_of_a_goal_of_ones_own(tmp_path):
+    goal = Goal.contrast(SMALL.schema, {("0", "0"): 1.0, ("1", "0"): -1.0})
+    p = rldp.design(ChiSquareSet(SMALL), 1.0, "grr-cr", goal=goal)
+    p.save(tmp_path / "p.json")
+    again = rldp.load(tmp_path / "p.json")
+    with pytest.raises(ParameterError, match="functionals of the goal 'contrast'") as refused:
+        _ = again.error
+    assert refused.value.argument == "goal"
+    assert dataclasses.replace(again, goal=goal).error.total == pytest.approx(p.error.total)
 
 
 @pytest.mark.usefixtures("unbounded")

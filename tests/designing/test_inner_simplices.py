@@ -61,4 +61,3 @@ def test_the_bound_lies_between_the_optimum_and_the_ceiling(epsilon, table):
     p = rldp.design(F, epsilon, "optimal", effort="quick")
     assert p.utility <= found.bound <= rldp.ceiling(F, epsilon) + 1e-9
     assert found.bound < rldp.ceiling(F, epsilon) - 1e-4  # it is worth having
-

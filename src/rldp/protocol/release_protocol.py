@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.channel import Channel, IntegerParts
+from rldp.checks import shown
 from rldp.decimals import shortest
 from rldp.errors import ParameterError
 from rldp.estimation.mixin import Estimating
@@ -33,7 +34,7 @@ from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, IN_POLYOPT, WITH_GUARANTEES, Goal, GoalError
+from rldp.utility.goal import CELLS, GOALS, IN_POLYOPT, WITH_GUARANTEES, Goal, GoalError
 
 if TYPE_CHECKING:
     from rldp.utility.robust import RobustUtility
@@ -175,7 +176,14 @@ class ReleaseProtocol(Releasing, Estimating):
         """
         from rldp.estimation.goal_errors import channel_error  # for planning, not for releases
 
-        goal = self.goal or Goal.named(self.options.get("goal", CELLS), self.table)
+        name = self.options.get("goal", CELLS)
+        if self.goal is None and name not in GOALS:
+            raise ParameterError(
+                f"Expected the functionals of the goal {shown(name)}, which a file does not hold. "
+                f"Make it again and take dataclasses.replace(p, goal=rldp.Goal(...)).error.",
+                argument="goal",
+            )
+        goal = self.goal or Goal.named(name, self.table)
         given = self.parameters
         is_of_polyopt = any(f"polyopt_{key}" in given for key in _ERROR_BOUNDS)
         prefix = "polyopt_" if is_of_polyopt else ""
