@@ -333,7 +333,7 @@ def test_more_work_finds_no_less_and_nothing_above_the_bound(seed):
 def test_more_than_the_first_prototype_reached(place):
     case = REFERENCE["exact_reference"][place]
     F = ChiSquareSet(rldp.Table(case["counts"]), case["alpha"])
-    p = rldp.design(F, case["eps"], "optimal")
+    p = rldp.design(F, case["eps"], "optimal", effort="quick")
     assert p.utility >= case["optimal_at_least"] - 1e-9
     assert rldp.audit(p).epsilon <= case["eps"]
 
@@ -360,7 +360,7 @@ def test_best_contains_optimal_and_has_its_bound():
 def test_a_large_table_is_searched_within_its_time():
     counts = np.random.default_rng(0).multinomial(5000, np.full(81, 1 / 81)).reshape(9, 9)
     F = ChiSquareSet(rldp.Table(counts))
-    p = rldp.design(F, 1.0, "optimal", time_limit=4)
+    p = rldp.design(F, 1.0, "optimal", time_limit=2)
     assert rldp.audit(p).epsilon <= 1
     assert p.utility >= rldp.design(F, 1.0, "srr").utility
 
