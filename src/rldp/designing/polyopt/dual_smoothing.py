@@ -38,6 +38,11 @@ class DualSmoothing:
             self.bound = float(duals.sum() + reduced_cost)
             self.duals = duals + reduced_cost * self._p_su
 
+    def hold_for(self, reduced_cost: float) -> None:
+        """Let the bound hold for further columns, none of which has a larger reduced cost."""
+        self.bound += reduced_cost
+        self.duals = self.duals + reduced_cost * self._p_su
+
     def adapt_step(self, columns: Array, duals: Array, master_duals: Array) -> None:
         """Make the next step longer if the bound still falls towards the master, else shorter.
 

@@ -31,28 +31,19 @@ class KnapsackBox(Box):
         self._rounding = PrefixRounding(block, lo, hi)
         self._n_parts = len(parts(block))
 
-    def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
-        """The bounds of every part, and vertices near them."""
-        bounds = self._knapsack.bounds(duals, multipliers)
-        T, _ = self._rounded(bounds, duals, multipliers, *bounds.best(self._n_parts))
-        return BlockBounds(bounds.by_part(self._n_parts), T)
-
-    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> Array:
+    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
         """The bounds of every part, which are tighter next time at multipliers that are near."""
         bounds = self._knapsack.bounds(duals, multipliers)
         at, best = bounds.best(self._n_parts)
-        at, best = at[is_near[at]], best[is_near[at]]
         reached = np.full((self._n_parts, multipliers.size), -np.inf)
-        reached[bounds.part[best], at] = self._rounded(bounds, duals, multipliers, at, best)[1]
+        T, reached[bounds.part[best], at] = self._rounded(bounds, duals, multipliers, at, best)
         excess = np.where(is_near[:, None], bounds.value - reached[bounds.part].T, -np.inf)
         self._tighten(bounds, np.arange(bounds.part.size), excess, duals, multipliers)
-        return bounds.by_part(self._n_parts)
+        return BlockBounds(bounds.by_part(self._n_parts), T)
 
-    def exact_bound(
-        self, duals: Array, multipliers: Array, others: Array, most: int
-    ) -> ExactBlockBound:
+    def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
         """The bound of the worst leaf beside other blocks, and vertices near it."""
-        n_worst = SETTINGS.knapsack.leaves_per_split
+        most, n_worst = SETTINGS.interval.vertices_of_star, SETTINGS.knapsack.leaves_per_split
         bounds = self._knapsack.bounds(duals, multipliers)
         bound, at = worst_lagrangian_bound(multipliers, bounds.value.T, others)
         order = np.argsort(-bound)[: max(most, n_worst)]

@@ -33,7 +33,7 @@ from rldp.designing.polyopt.zero_cells import ZeroCells
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock
 
-Found = list[tuple[float, Array]]  # τ's and their columns
+Found = list[tuple[float, Array, float]]  # τ's, their columns and bounds on reduced costs
 IsOver = Callable[[], bool]  # whether a phase has done its share
 
 
@@ -107,10 +107,11 @@ class LargeTableSearch:
             found = self._prove(value, clock, last, end)
             proof_work = clock.now() - start
             progress(value, self._certified)
-            for tau, columns in found:
+            for tau, columns, _ in found:
                 self._grid.add(tau)
                 self._add(master, columns)
                 rounds.relaxed.add_columns(columns)
+            self._smoothing.hold_for(max((most for *_, most in found), default=0.0))
             gap = self._certified - value
             is_going = bool(found) or gap < (1 - settings.slowest) * before
             is_going &= gap > settings.closed_gap * value and clock.now() < last
@@ -209,12 +210,13 @@ class LargeTableSearch:
                 break
             low, middle, high = bisection.bisect()
             grid.add_breakpoint(middle)
-            if high < low * (1 + settings.least_interval):
-                break
+            is_narrow = high < low * (1 + settings.least_interval)
             if not is_last:
                 pricing = grid.interval(middle, middle).price(duals)
                 columns = columns_of_pricing(pricing, duals, self._p_su, target)
-                if len(columns):
-                    found.append((middle, columns))
+                if len(columns) or is_narrow:
+                    found.append((middle, columns, float(pricing.bounds.max())))
+            if is_narrow:
+                break
         self._certified = min(self._certified, bound + max(0.0, bisection.bound))
         return found
