@@ -196,19 +196,26 @@ class LargeTableSearch:
         if not grid.has_changes or not np.isfinite(bound):
             self._certified = min(self._certified, bound)
             return []
-        target = max(settings.closed_gap * value, settings.proof_gap * (bound - value))
+        closed = settings.closed_gap * value
+        target = max(closed, settings.proof_gap * (bound - value))
         bisection = TauBisection(grid.interval, duals, target, clock.passes(end))
         for low, high in grid.between:
+            if clock.now() > end:
+                return []
             bisection.add(low, high)
         found: Found = []
         while (now := clock.now()) < end:
             is_last = now >= last or end - now < settings.proof_reserve * (now - start)
-            if is_last:
-                bisection.target = settings.closed_gap * value  # nothing else is left to do
-            is_found = len(found) >= settings.taus_per_proof and not is_last
-            if bisection.bound <= bisection.target or is_found:
+            if bisection.bound <= bisection.target:
+                if not is_last or bisection.target == closed:
+                    break
+                bisection.target = closed  # nothing else is left to do
+            if len(found) >= settings.taus_per_proof and not is_last:
                 break
-            low, middle, high = bisection.bisect()
+            ends = bisection.step()
+            if ends is None:
+                continue
+            low, middle, high = ends
             grid.add_breakpoint(middle)
             is_narrow = high < low * (1 + settings.least_interval)
             if not is_last:

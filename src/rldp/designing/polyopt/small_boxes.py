@@ -21,13 +21,13 @@ from rldp.designing.solvers.work import spend
 _WORK_OF_SUM, _WORK_OF_MULTIPLIER = 1e-8, 1.1e-9  # nominal seconds for every vertex
 
 
-def box(block: Block, lo: float, hi: float, warm_start: Box | None = None) -> Box:
-    """The box in the form that fits its size; a knapsack may start from that of a similar box."""
+def box(block: Block, lo: float, hi: float) -> Box:
+    """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
         return _ListBox(block, lo, hi)
     if block.n_u <= SETTINGS.boxes.most_listed_u:
         return _SubsetBox(block, lo, hi)
-    return KnapsackBox(block, lo, hi, warm_start if isinstance(warm_start, KnapsackBox) else None)
+    return KnapsackBox(block, lo, hi)
 
 
 class _ListBox(Box):

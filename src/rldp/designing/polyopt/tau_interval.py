@@ -49,7 +49,7 @@ class TauInterval:
         largest = float(p_s.max()) if self._stars else 0.0
         self._heaviest = int(np.argmax(p_s))
         self._by_mass = np.argsort(-p_s)
-        self._least = 1 + np.log(1 - largest * (1 - 1 / high) + SETTINGS.interval.margin)
+        self._least = 1 + np.log(1 - largest * (1 - 1 / high))
         self._most = 1 + np.log(cache.factor)
         self.focus = np.zeros(0)  # multipliers of the worst s*, around which the grid is refined
         self._star_focus = np.full(len(self._stars) or 1, self._most)  # of every s*
@@ -93,17 +93,19 @@ class TauInterval:
         is_over: Callable[[], bool] = lambda: False,
     ) -> Array:
         """Known bounds of every s*, tightened in rounds until they meet the target."""
-        settings = SETTINGS.interval
-        found, stalled = np.full_like(known, np.inf), 0
-        for _ in range(settings.rounds):
-            some = np.flatnonzero(np.minimum(found, known) > target)
-            if not some.size or stalled == settings.stalled_rounds or is_over():
-                break
-            before = found[some].max()
-            found[some] = np.minimum(found[some], self._best_bounds(duals, some))
-            is_slow = found[some].max() - target > settings.stalled * (before - target)
+        settings, stalled = SETTINGS.interval, 0
+        while stalled < settings.stalled_rounds and known.max() > target and not is_over():
+            before, known = known.max() - target, self.bounded(duals, known, target)
+            is_slow = known.max() - target > settings.stalled * before
             stalled = stalled + 1 if is_slow else 0
-        return np.minimum(found, known)
+        return known
+
+    def bounded(self, duals: Array, known: Array, target: float) -> Array:
+        """Known bounds of every s*, with those above the target bounded once more."""
+        found, some = known.copy(), np.flatnonzero(known > target)
+        if some.size:
+            found[some] = np.minimum(known[some], self._best_bounds(duals, some))
+        return found
 
     def _best_bounds(self, duals: Array, stars: Indices) -> Array:
         """The bounds of some s*, the least of all three."""
@@ -238,11 +240,11 @@ class TauInterval:
         found: list[NotExcluded] = []
         for one, row, others in zip(boxes, duals, rest, strict=True):
             left = one.not_excluded(row, at, others, target)
-            if left is None or left.mass.size > SETTINGS.columns.most_vertices:
+            if left is None or left.mass.size > SETTINGS.columns.most_branches:
                 return None
             found.append(left)
         return found
 
 
 def _distinct(vertices: Array) -> Array:
-    return np.unique(vertices.round(SETTINGS.tolerances.column_digits), axis=0)
+    return np.unique(vertices.round(SETTINGS.tolerances.digits), axis=0)
