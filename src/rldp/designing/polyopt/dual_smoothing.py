@@ -48,14 +48,12 @@ class DualSmoothing:
 
         The best of the columns priced at these duals is a subgradient of the bound.
         """
-        settings = SETTINGS.smoothing
-        if not len(columns):
-            self.step = min(1.0, settings.unhindered * self.step)
-            return
-        best = columns[reduced_costs(columns, duals, self._p_su).argmax()]
-        ahead = master_duals - duals
-        falls = ahead.sum() < (best * ahead).sum() / (best * self._p_su).sum()
-        factor = settings.longer if falls else settings.shorter
+        settings, falls = SETTINGS.smoothing, True
+        if len(columns):
+            best = columns[reduced_costs(columns, duals, self._p_su).argmax()]
+            ahead = master_duals - duals
+            falls = ahead.sum() < (best * ahead).sum() / (best * self._p_su).sum()
+        factor = settings.factor if falls else 1 / settings.factor
         self.step = float(np.clip(self.step * factor, settings.least_step, 1.0))
 
 

@@ -52,7 +52,7 @@ def pattern_changes(block: Block, factor: float, *, is_star: bool) -> PatternCha
     """The changes in the form that fits the block."""
     if block.c == 0 or not block.m.any():
         return _NoChanges()
-    is_listed = block.n_u <= SETTINGS.boxes.most_listed_u
+    is_listed = block.n_u <= SETTINGS.methods.most_subset_u
     return (_ListedChanges if is_listed else _BoundedChanges)(block, factor, is_star=is_star)
 
 

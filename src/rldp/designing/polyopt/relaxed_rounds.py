@@ -85,7 +85,7 @@ class RelaxedRounds:
                     n_slow, is_near = 0, False
                 progress(self._incumbent.value, self._smoothing.bound)
                 is_stuck = not n_new and self._smoothing.step == 1
-                if is_near or n_slow > settings.stalled_rounds or is_stuck:
+                if is_near or n_slow > SETTINGS.large.slow_rounds or is_stuck:
                     break
         finally:
             self._finish()
@@ -97,10 +97,10 @@ class RelaxedRounds:
 
     def _is_near(self, certified: float) -> bool:
         """Whether the gap is small enough for the next phase."""
-        value = self._optimum.value
-        near = SETTINGS.rounds.near_relative * value
-        near = min(near, SETTINGS.rounds.near_certified * (certified - self._incumbent.value))
-        return self._gap < max(SETTINGS.large.closed_gap * value, near)
+        value, settings = self._optimum.value, SETTINGS.large
+        near = settings.gap_share * (certified - self._incumbent.value)
+        near = min(near, SETTINGS.rounds.near * value)
+        return self._gap < max(settings.closed_gap * value, near)
 
     def _couple(self, *, is_near: bool) -> bool:
         """Couple into whole columns; whether the relaxed master was changed after that."""
@@ -151,7 +151,7 @@ class RelaxedRounds:
         for point in sorted(rest, key=lambda point: -float(point.bounds.max())):
             # once these duals cannot give a better bound, one more τ with columns is enough
             is_over = duals.sum() + reached >= smoothing.bound
-            has_enough = n_taus == SETTINGS.rounds.taus_per_round
+            has_enough = n_taus == SETTINGS.large.taus
             pricing = point.price(duals, bounds_only=has_enough)
             found = columns_by_star(pricing, duals, self._p_su, SETTINGS.large.least_reduced_cost)
             is_settled = float(point.bounds.max()) < self._optimum.value

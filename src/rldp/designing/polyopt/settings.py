@@ -30,6 +30,7 @@ class Methods:
 
     most_numbers: float = 5e7  # in the lists of all vertices; beyond, they are not listed
     most_listed_u: int = 12  # values of U; beyond, they are not listed either
+    most_subset_u: int = 16  # values of U whose subsets are listed; beyond, a knapsack bounds them
     most_exact_cells: int = 49  # beyond, exact pricing closes the gap too slowly
     most_direct_cells: int = 30  # beyond, the search for large tables runs before exact pricing,
     head_start: float = 6.0  # for so much work at most
@@ -54,13 +55,6 @@ class RobustObjective:
     """Column generation for the guaranteed utility."""
 
     most_columns: int = 60_000  # up to which the master takes all columns at once
-
-
-@dataclass(frozen=True)
-class Boxes:
-    """Bounds over the vertices of one block."""
-
-    most_listed_u: int = 16  # values of U whose subsets are listed; beyond, a knapsack bounds them
 
 
 @dataclass(frozen=True)
@@ -92,9 +86,9 @@ class TauInterval:
     """Lagrangian bounds on the reduced cost of columns with one τ, or between two."""
 
     spread_multipliers: int = 5  # over the whole range of λ
-    offsets: tuple[float, ...] = (-0.1, -0.02, 0.0, 0.02, 0.1)  # of λ around the best so far
+    offsets: tuple[float, ...] = (-0.1, -0.02, 0.0, 0.02, 0.1)  # of λ around the best so far;
+    near: float = 0.05  # distance within which bounds are tightened
     beyond: tuple[float, ...] = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)  # above the range: duals may be off
-    near: float = 0.05  # distance of λ from the best within which bounds are tightened
     first_multipliers: int = 4  # for a first bound of every s*
     focused_stars: int = 2  # s* whose best λ is refined
     stalled_rounds: int = 3  # after which tightening ends
@@ -118,9 +112,7 @@ class DualSmoothing:
 
     first_step: float = 0.3
     least_step: float = 0.1
-    longer: float = 1.2  # factor if the bound still falls in this direction
-    shorter: float = 0.8  # factor if it does not
-    unhindered: float = 1.5  # factor if no column has a positive reduced cost
+    factor: float = 1.25  # by which it grows if the bound falls in this direction, else shrinks
 
 
 @dataclass(frozen=True)
@@ -135,14 +127,11 @@ class RelaxedMaster:
 class RelaxedRounds:
     """Rounds of column generation on the relaxed master."""
 
-    near_relative: float = 0.01  # gap, relative to the value, that is small enough for this phase,
-    near_certified: float = 0.25  # if it is also this small beside the certified gap
-    stalled_rounds: int = 8  # after which the phase ends
+    near: float = 0.01  # gap, relative to the value, that is small enough for this phase
     coupling_period: int = 5  # rounds between two couplings into whole columns
     unsmoothed_period: int = 3  # rounds of which one prices at the duals of the master itself
     coupling_loss: float = 3.0  # a gap below so many times the loss of coupling splits groups
     dual_limits_gap: float = 0.25  # relative gap below which duals may be negative
-    taus_per_round: int = 3  # from which columns are taken
     heavy_cell: float = 0.05  # of all records: cells whose level tells groups apart at first,
     least_heavy_cell: float = 0.01  # down to this
     least_level: float = math.exp(-1)  # of T: lower levels are not told apart
@@ -154,21 +143,17 @@ class LargeTables:
 
     start_share: float = 0.05  # of the work that is left, for the duals to start from
     relaxed_share: float = 0.7  # for rounds on the relaxed master,
-    least_relaxed_share: float = 0.2  # or this, if the last proof took long
-    improve_share: float = 0.3  # for whole columns
+    improve_share: float = 0.2  # for whole columns, and for the rounds if the last proof took long
     repeat_share: float = 0.85  # after which no phase is repeated
     proof_reserve: float = 1.5  # times the last proof's work is kept for the next one
     closed_gap: float = 5e-4  # relative gap that counts as closed
     slow: float = 0.01  # of the gap: a round that closes less is slow
     slowest: float = 2e-3  # of the gap: if all phases close less, the search ends
-    slow_rounds: int = 4  # of whole columns, after which that phase ends
-    known_vertex_rounds: int = 30  # of columns from vertices that are known already
+    slow_rounds: int = 6  # after which a phase ends
     least_reduced_cost: float = 1e-6  # nats: columns with less are not added
-    pricing_target: float = 0.5  # of the gap, and of the closed gap: what a column should close
-    known_vertex_target: float = 0.1  # of the closed gap: the same for known vertices
-    proof_gap: float = 0.35  # of the gap for some τ's, by which that for all τ's may be larger
+    gap_share: float = 0.35  # of the gap: what a column should close, or another τ may add
     least_interval: float = 1e-3  # of τ, relative: it is not bisected further
-    taus_per_proof: int = 3  # that join the grid after one proof
+    taus: int = 3  # that give columns in one round, and that join the grid after one proof
 
 
 @dataclass(frozen=True)
@@ -179,7 +164,6 @@ class Settings:
     methods: Methods = Methods()
     exact: ExactPricing = ExactPricing()
     robust: RobustObjective = RobustObjective()
-    boxes: Boxes = Boxes()
     knapsack: Knapsack = Knapsack()
     grid: TauGrid = TauGrid()
     interval: TauInterval = TauInterval()

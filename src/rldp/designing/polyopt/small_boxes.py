@@ -25,7 +25,7 @@ def box(block: Block, lo: float, hi: float) -> Box:
     """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
         return _ListBox(block, lo, hi)
-    if block.n_u <= SETTINGS.boxes.most_listed_u:
+    if block.n_u <= SETTINGS.methods.most_subset_u:
         return _SubsetBox(block, lo, hi)
     return KnapsackBox(block, lo, hi)
 

@@ -94,18 +94,16 @@ class TauInterval:
     ) -> Array:
         """Known bounds of every s*, tightened in rounds until they meet the target."""
         settings, stalled = SETTINGS.interval, 0
-        while stalled < settings.stalled_rounds and known.max() > target and not is_over():
-            before, known = known.max() - target, self.bounded(duals, known, target)
-            is_slow = known.max() - target > settings.stalled * before
-            stalled = stalled + 1 if is_slow else 0
-        return known
-
-    def bounded(self, duals: Array, known: Array, target: float) -> Array:
-        """Known bounds of every s*, with those above the target bounded once more."""
-        found, some = known.copy(), np.flatnonzero(known > target)
-        if some.size:
-            found[some] = np.minimum(known[some], self._best_bounds(duals, some))
-        return found
+        found = np.full_like(known, np.inf)
+        while stalled < settings.stalled_rounds and not is_over():
+            some = np.flatnonzero(np.minimum(found, known) > target)
+            if not some.size:
+                break
+            before = found[some].max()
+            found[some] = np.minimum(found[some], self._best_bounds(duals, some))
+            is_fast = found[some].max() - target < settings.stalled * (before - target)
+            stalled = 0 if is_fast else stalled + 1
+        return np.minimum(found, known)
 
     def _best_bounds(self, duals: Array, stars: Indices) -> Array:
         """The bounds of some s*, the least of all three."""
