@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags
-from rldp.designing.polyopt.settings import SETTINGS
 
 
 class BlockBounds(NamedTuple):
@@ -53,18 +52,12 @@ class Box(ABC):
     """
 
     @abstractmethod
-    def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
-        """The bounds of every part, and vertices near them."""
-
-    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> Array:
-        """The bounds alone, which should be tight at multipliers that are near the best one."""
-        return self.bounds_and_vertices(duals, multipliers).bound
+    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
+        """The bounds of every part, which should be tight at multipliers near the best one."""
 
     @abstractmethod
-    def exact_bound(
-        self, duals: Array, multipliers: Array, others: Array, most: int
-    ) -> ExactBlockBound:
-        """The exact block bound beside the worst row of `others`, and up to `most` vertices."""
+    def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
+        """The exact block bound beside the worst row of `others`."""
 
     @abstractmethod
     def variants(self, duals: Array, multiplier: float) -> Array:
@@ -107,14 +100,12 @@ def worst_lagrangian_bound(multipliers: Array, sums: Array, others: Array) -> tu
     bound, at = lagrangian_bound(multipliers, sums + others.max(axis=0))
     if len(others) == 1:
         return bound, at
-    n = SETTINGS.boxes.rows_together
-    left = np.argsort(bound)
     largest = -np.inf
-    while left.size and bound[left[-1]] > largest:
-        left, some = left[:-n], left[-n:]
-        each, where = lagrangian_bound(multipliers, sums[some, None] + others)
-        worst = each.argmax(axis=1)[:, None]
-        bound[some] = np.take_along_axis(each, worst, 1)[:, 0]
-        at[some] = np.take_along_axis(where, worst, 1)[:, 0]
-        largest = max(largest, float(bound[some].max()))
+    for row in np.argsort(-bound):
+        if bound[row] <= largest:
+            break
+        each, where = lagrangian_bound(multipliers, sums[row] + others)
+        worst = each.argmax()
+        bound[row], at[row] = each[worst], where[worst]
+        largest = max(largest, bound[row])
     return bound, at

@@ -41,7 +41,6 @@ def columns_of_interval(
 
 def bounds_by_search(interval: TauInterval, duals: Array, known: Array, target: float) -> Array:
     """Known bounds on reduced costs for every s*, tightened by searches, down to the target."""
-    settings = SETTINGS.columns
     bounds = known.copy()
     for star in np.argsort(-bounds):
         goal = target
@@ -52,7 +51,7 @@ def bounds_by_search(interval: TauInterval, duals: Array, known: Array, target: 
             bounds[star] = min(bounds[star], found.bound)
             if not len(found.columns):
                 break
-            goal = max(settings.target_factor * goal, settings.best_factor * found.best)
+            goal = SETTINGS.columns.factor * max(goal, found.best)
     return bounds
 
 

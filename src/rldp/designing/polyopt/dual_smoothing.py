@@ -38,19 +38,22 @@ class DualSmoothing:
             self.bound = float(duals.sum() + reduced_cost)
             self.duals = duals + reduced_cost * self._p_su
 
+    def hold_for(self, reduced_cost: float) -> None:
+        """Let the bound hold for further columns, none of which has a larger reduced cost."""
+        self.bound += reduced_cost
+        self.duals = self.duals + reduced_cost * self._p_su
+
     def adapt_step(self, columns: Array, duals: Array, master_duals: Array) -> None:
         """Make the next step longer if the bound still falls towards the master, else shorter.
 
         The best of the columns priced at these duals is a subgradient of the bound.
         """
-        settings = SETTINGS.smoothing
-        if not len(columns):
-            self.step = min(1.0, settings.unhindered * self.step)
-            return
-        best = columns[reduced_costs(columns, duals, self._p_su).argmax()]
-        ahead = master_duals - duals
-        falls = ahead.sum() < (best * ahead).sum() / (best * self._p_su).sum()
-        factor = settings.longer if falls else settings.shorter
+        settings, falls = SETTINGS.smoothing, True
+        if len(columns):
+            best = columns[reduced_costs(columns, duals, self._p_su).argmax()]
+            ahead = master_duals - duals
+            falls = ahead.sum() < (best * ahead).sum() / (best * self._p_su).sum()
+        factor = settings.factor if falls else 1 / settings.factor
         self.step = float(np.clip(self.step * factor, settings.least_step, 1.0))
 
 

@@ -10,8 +10,7 @@ lies below its chord, so the bound at m(H) = r covers the third pattern for any 
 
 As in every knapsack bound, one cell may be fractionally in H. So subsets are kept in leaves, in
 which some cells are decided (in H, or not), and a leaf whose bound is too high is branched on: at
-its fractional cell, or by bisecting its range of m(H). Branchings are stored by their path, so that
-a similar knapsack can start from them.
+its fractional cell, or by bisecting its range of m(H).
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ class Leaf(NamedTuple):
     low: float
     high: float
     choice: Choice
-    path: tuple[int, ...] = ()  # of branchings that led here, the same in another knapsack
 
 
 class Levels(NamedTuple):
@@ -130,24 +128,11 @@ class Knapsack:
         leaves: Sequence[Leaf],
         levels: Callable[[Indices, Array], Levels],
         r: float = 0.0,
-        warm_start: Knapsack | None = None,
     ) -> None:
-        """Take the first leaves, T for patterns and values of m(H), and r of the third pattern.
-
-        A warm start branches on them as a similar knapsack did.
-        """
+        """Take the first leaves, T for patterns and values of m(H), and r of the third pattern."""
         self.block, self._levels, self._r = block, levels, r
         self._per_m = 1 / np.where(block.m > 0, block.m, SETTINGS.tolerances.infinite**-2)
-        self._branchings: dict[tuple[int, ...], int] = {}  # a cell or _BISECT, by path
-        self.leaves: list[Leaf] = []
-        left = list(leaves)
-        while left:
-            leaf = left.pop()
-            branching = warm_start._branchings.get(leaf.path) if warm_start else None
-            if branching is None or (branching == _BISECT and leaf.low == leaf.high):
-                self.leaves.append(leaf)
-            else:
-                left += self._children(leaf, branching)
+        self.leaves = list(leaves)
         if self.leaves:
             self._arrange()
 
@@ -169,11 +154,11 @@ class Knapsack:
         self._low[which, :, pattern[which]] += fractional[which]
         self._low_entropy = -entr(self._low) * self.block.p
 
-    def bounds(self, duals: Array, multipliers: Array) -> LeafBounds:
-        """Bounds on net gain - λ mass of every leaf."""
-        return self.end_bounds(duals, multipliers).minus(0.0)
+    def bounds(self, duals: Array, multipliers: Array, line: Array | float = 0.0) -> LeafBounds:
+        """Bounds on net gain - λ mass of every leaf, minus a line given at both its ends."""
+        return self._end_bounds(duals, multipliers).minus(line)
 
-    def end_bounds(self, duals: Array, multipliers: Array) -> EndBounds:
+    def _end_bounds(self, duals: Array, multipliers: Array) -> EndBounds:
         """The fractional knapsack at both ends of every leaf: cells enter H by gain per m."""
         block, m_H, tolerances = self.block, self.m_range, SETTINGS.tolerances
         a = (duals + multipliers[:, None] * block.p)[:, None, None, :]
@@ -183,7 +168,7 @@ class Knapsack:
         ratio = np.where(self._is_undecided, gain * self._per_m, self._decided)
         order = np.argsort(-ratio, axis=3)
         filled = np.cumsum(block.m[order], axis=3)
-        is_below = filled < m_H[..., None] * (1 - tolerances.equal_mass)
+        is_below = filled < m_H[..., None] * (1 - tolerances.point)
         last = np.minimum(is_below.sum(axis=3), block.n_u - 1)
         # where the last cell is decided, all undecided ones enter, or none
         first_open = (ratio > tolerances.infinite).sum(axis=3)
@@ -191,24 +176,20 @@ class Knapsack:
         beta = _take(ratio, _take(order, np.clip(last, first_open, last_open)))
         beta = np.where(abs(beta) < tolerances.infinite, beta, 0.0)
         cell, missing = _take(order, last), _take(filled, last) - m_H
-        is_fractional = missing > tolerances.equal_mass * m_H
-        is_fractional &= missing < block.m[cell] * (1 - tolerances.equal_mass)
+        is_fractional = missing > tolerances.point * m_H
+        is_fractional &= missing < block.m[cell] * (1 - tolerances.point)
         is_fractional &= abs(_take(ratio, cell)) < tolerances.infinite
         gained = np.cumsum(np.take_along_axis(gain, order, 3), axis=3)
         fractional = np.where(is_fractional, cell, _NO_CELL)
         return EndBounds(ratio, gained, filled, F_low.sum(axis=3), beta, order, fractional, self)
 
-    def branch_on_worst(
-        self, bounds: LeafBounds, leaves: Indices, excess: Array, closed: float
-    ) -> None:
-        """Branch on those of some leaves with the largest excess, shape (multipliers, leaves).
-
-        Leaves with an excess up to `closed` are left as they are.
-        """
+    def branch_on_worst(self, bounds: LeafBounds, leaves: Indices, excess: Array) -> None:
+        """Branch on those of some leaves with the largest excess, shape (multipliers, leaves)."""
+        settings = SETTINGS.knapsack
         at, worst = excess.argmax(axis=0), excess.max(axis=0)
-        some = np.argsort(-worst)[: SETTINGS.knapsack.leaves_per_split]
-        some = some[worst[some] > closed]
-        if some.size:
+        some = np.argsort(-worst)[: settings.leaves_per_split]
+        some = some[worst[some] > settings.closed]
+        if some.size and len(self.leaves) <= settings.most_leaves:
             self._branch(leaves[some], bounds.cell[at[some], leaves[some]])
 
     def _branch(self, which: Indices, cells: Indices) -> None:
@@ -219,7 +200,7 @@ class Knapsack:
             width = leaf.high - leaf.low
             if cell >= 0 and self.block.m[cell] > SETTINGS.knapsack.coarse_cell * width:
                 new += self._children(leaf, cell)
-            elif width > SETTINGS.tolerances.equal_mass * leaf.high:
+            elif width > SETTINGS.tolerances.point * leaf.high:
                 new += self._children(leaf, _BISECT)
             else:
                 new.append(leaf)
@@ -228,7 +209,6 @@ class Knapsack:
             self._arrange()
 
     def _children(self, leaf: Leaf, branching: int) -> list[Leaf]:
-        self._branchings[leaf.path] = branching
         if branching == _BISECT:
             middle = (leaf.low + leaf.high) / 2
             made = [leaf._replace(high=middle), leaf._replace(low=middle)]
@@ -239,7 +219,6 @@ class Knapsack:
             if leaf.pattern == ANY:
                 low = self._r - self.block.m[branching]
                 made.append(leaf._replace(pattern=branching, low=low, choice=without))
-        made = [each._replace(path=(*leaf.path, i)) for i, each in enumerate(made)]
         return [some for each in made if (some := restricted(self.block, each)) is not None]
 
 
@@ -251,7 +230,7 @@ def _take(values: NDArray[Number], places: Indices) -> NDArray[Number]:
 
 def restricted(block: Block, leaf: Leaf) -> Leaf | None:
     """The leaf between the values of m(H) that its subsets can have, or None if it is empty."""
-    point = SETTINGS.tolerances.equal_mass
+    point = SETTINGS.tolerances.point
     least = float(block.m[leaf.choice == IN].sum())
     most = float(block.m[leaf.choice != OUT].sum())
     low, high = max(leaf.low, least), min(leaf.high, most)

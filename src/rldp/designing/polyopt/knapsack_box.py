@@ -11,7 +11,7 @@ from rldp.designing.polyopt.box import (
     ExactBlockBound,
     worst_lagrangian_bound,
 )
-from rldp.designing.polyopt.knapsack import IN, OUT, Knapsack, LeafBounds
+from rldp.designing.polyopt.knapsack import IN, OUT, LeafBounds
 from rldp.designing.polyopt.knapsack_leaves import box_knapsack, parts
 from rldp.designing.polyopt.knapsack_rounding import Prefixes, PrefixRounding
 from rldp.designing.polyopt.s_block import Block
@@ -21,38 +21,25 @@ from rldp.designing.polyopt.settings import SETTINGS
 class KnapsackBox(Box):
     """Bounds that get tighter at every call, since leaves with a large excess are branched on."""
 
-    def __init__(
-        self, block: Block, lo: float, hi: float, warm_start: KnapsackBox | None = None
-    ) -> None:
-        """Take the block, the bounds of its box, and a similar box to start from."""
-        self._block, self._lo, self._hi = block, lo, hi
-        known = warm_start._knapsack if warm_start else None
-        self._knapsack: Knapsack = box_knapsack(block, lo, hi, known)
+    def __init__(self, block: Block, lo: float, hi: float) -> None:
+        """Take the block and the bounds of its box."""
+        self._block, self._knapsack = block, box_knapsack(block, lo, hi)
         self._rounding = PrefixRounding(block, lo, hi)
         self._n_parts = len(parts(block))
 
-    def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
-        """The bounds of every part, and vertices near them."""
-        bounds = self._knapsack.bounds(duals, multipliers)
-        T, _ = self._rounded(bounds, duals, multipliers, *bounds.best(self._n_parts))
-        return BlockBounds(bounds.by_part(self._n_parts), T)
-
-    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> Array:
+    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
         """The bounds of every part, which are tighter next time at multipliers that are near."""
         bounds = self._knapsack.bounds(duals, multipliers)
         at, best = bounds.best(self._n_parts)
-        at, best = at[is_near[at]], best[is_near[at]]
         reached = np.full((self._n_parts, multipliers.size), -np.inf)
-        reached[bounds.part[best], at] = self._rounded(bounds, duals, multipliers, at, best)[1]
+        T, reached[bounds.part[best], at] = self._rounded(bounds, duals, multipliers, at, best)
         excess = np.where(is_near[:, None], bounds.value - reached[bounds.part].T, -np.inf)
-        self._tighten(bounds, np.arange(bounds.part.size), excess, duals, multipliers)
-        return bounds.by_part(self._n_parts)
+        self._knapsack.branch_on_worst(bounds, np.arange(bounds.part.size), excess)
+        return BlockBounds(bounds.by_part(self._n_parts), T)
 
-    def exact_bound(
-        self, duals: Array, multipliers: Array, others: Array, most: int
-    ) -> ExactBlockBound:
+    def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
         """The bound of the worst leaf beside other blocks, and vertices near it."""
-        n_worst = SETTINGS.knapsack.leaves_per_split
+        most, n_worst = SETTINGS.interval.vertices_of_star, SETTINGS.knapsack.leaves_per_split
         bounds = self._knapsack.bounds(duals, multipliers)
         bound, at = worst_lagrangian_bound(multipliers, bounds.value.T, others)
         order = np.argsort(-bound)[: max(most, n_worst)]
@@ -65,7 +52,7 @@ class KnapsackBox(Box):
         _, reached = self._rounded(bounds, duals, multipliers, here, some[i])
         excess = np.full((multipliers.size, some.size), -np.inf)
         excess[here, i] = bounds.value[here, some[i]] - reached
-        self._tighten(bounds, some, excess, duals, multipliers)
+        self._knapsack.branch_on_worst(bounds, some, excess)
         return ExactBlockBound(float(bound[order[0]]), float(at[order[0]]), T)
 
     def variants(self, duals: Array, multiplier: float) -> Array:
@@ -84,21 +71,6 @@ class KnapsackBox(Box):
         one = np.ones(len(moved), np.intp)
         # the first cell is always in H and the last one never
         return self._rounding.best(Prefixes(np.array(moved), a, own, one, n_u - one))[0]
-
-    def _tighten(
-        self, bounds: LeafBounds, leaves: Indices, excess: Array, duals: Array, multipliers: Array
-    ) -> None:
-        """Branch on leaves whose bound exceeds what a vertex reaches, (multipliers, leaves).
-
-        Once there are too many leaves, the knapsack is rebuilt for the duals of now.
-        """
-        settings = SETTINGS.knapsack
-        if len(self._knapsack.leaves) <= settings.most_leaves:
-            self._knapsack.branch_on_worst(bounds, leaves, excess, settings.closed)
-        elif excess.max() > settings.closed:
-            self._knapsack = box_knapsack(self._block, self._lo, self._hi)
-            for _ in range(settings.rebuild_rounds):
-                self.bounds(duals, multipliers, np.asarray(np.isfinite(excess).any(axis=1)))
 
     def _rounded(
         self, bounds: LeafBounds, duals: Array, multipliers: Array, at: Indices, leaves: Indices

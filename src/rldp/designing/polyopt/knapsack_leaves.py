@@ -28,9 +28,7 @@ from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
 
 
-def box_knapsack(
-    block: Block, lo: float, hi: float, warm_start: Knapsack | None = None
-) -> Knapsack:
+def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
     """All vertices of one box."""
     full = (hi - lo) / block.c
     r = lo / full
@@ -41,7 +39,7 @@ def box_knapsack(
         else:
             spans = [(FIRST, 0.0, r), (SECOND, r, 1.0), (ANY, r, r)]
         for pattern, low, high in spans:
-            leaf = restricted(block, Leaf(part, pattern, low, high, choice, (part, pattern)))
+            leaf = restricted(block, Leaf(part, pattern, low, high, choice))
             if leaf is not None:
                 leaves += _stepped(leaf) if f < 0 else [leaf]
 
@@ -56,15 +54,11 @@ def box_knapsack(
             fractional = np.clip((lo - m_H * full) / m_f, 0, full)
         return Levels(high, low, np.where(pattern[:, None] >= 0, fractional, 0.0))
 
-    return Knapsack(block, leaves, levels, r, warm_start)
+    return Knapsack(block, leaves, levels, r)
 
 
 def change_knapsack(
-    block: Block,
-    low: float,
-    high: float,
-    level: Callable[[Array], Array],
-    warm_start: Knapsack | None = None,
+    block: Block, low: float, high: float, level: Callable[[Array], Array]
 ) -> Knapsack:
     """Subsets with low ≤ m(H) ≤ high at their change of pattern: T = level on H, 0 elsewhere.
 
@@ -77,14 +71,14 @@ def change_knapsack(
             own = choice.copy()
             if f >= 0:
                 own[f] = decision
-            leaf = restricted(block, Leaf(part, SECOND, low, high, own, (part, int(decision))))
+            leaf = restricted(block, Leaf(part, SECOND, low, high, own))
             if leaf is not None:
                 leaves += _stepped(leaf)
 
     def levels(_: Indices, m_H: Array) -> Levels:
         return Levels(level(m_H), np.zeros_like(m_H), np.zeros_like(m_H))
 
-    return Knapsack(block, leaves, levels, warm_start=warm_start)
+    return Knapsack(block, leaves, levels)
 
 
 def _stepped(leaf: Leaf) -> list[Leaf]:
@@ -92,10 +86,7 @@ def _stepped(leaf: Leaf) -> list[Leaf]:
     if leaf.low == leaf.high:
         return [leaf]
     ends = np.linspace(leaf.low, leaf.high, SETTINGS.knapsack.first_steps + 1).tolist()
-    return [
-        leaf._replace(low=low, high=high, path=(*leaf.path, i))
-        for i, (low, high) in enumerate(itertools.pairwise(ends))
-    ]
+    return [leaf._replace(low=low, high=high) for low, high in itertools.pairwise(ends)]
 
 
 def large_cells(block: Block) -> Indices:

@@ -6,7 +6,8 @@ Three phases are repeated while they close the gap and work is left:
    independently, and vertices from pricing at the τ's of a grid. Coupling gives whole columns.
 2. Whole columns for the duals of the master of whole columns itself.
 3. `tau_bisection`: the bound, which so far holds for the τ's of the grid, is proved for all τ. A τ
-   at which this shows a column with a positive reduced cost joins the grid.
+   at which this shows a column with a positive reduced cost joins the grid, and the bound of the
+   stability centre is raised to hold there too.
 
 Any duals α give a bound Σ α + δ, where no column has a reduced cost above δ at α. The duals of the
 best bound so far are the stability centre of `dual_smoothing`.
@@ -33,7 +34,7 @@ from rldp.designing.polyopt.zero_cells import ZeroCells
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock
 
-Found = list[tuple[float, Array]]  # τ's and their columns
+Found = list[tuple[float, Array, float]]  # τ's, their columns and bounds on reduced costs
 IsOver = Callable[[], bool]  # whether a phase has done its share
 
 
@@ -94,7 +95,7 @@ class LargeTableSearch:
             before, last = self._certified - value, clock.after(settings.repeat_share, end)
             until = clock.after(settings.relaxed_share, end)
             until = min(until, end - settings.proof_reserve * proof_work)
-            until = max(until, clock.after(settings.least_relaxed_share, end))
+            until = max(until, clock.after(settings.improve_share, end))
             rounds.run(self._certified, clock.passes(until), progress)
             known = [
                 Pricing(np.zeros(0), T, [], [])
@@ -107,10 +108,11 @@ class LargeTableSearch:
             found = self._prove(value, clock, last, end)
             proof_work = clock.now() - start
             progress(value, self._certified)
-            for tau, columns in found:
+            for tau, columns, _ in found:
                 self._grid.add(tau)
                 self._add(master, columns)
                 rounds.relaxed.add_columns(columns)
+            self._smoothing.hold_for(max((most for *_, most in found), default=0.0))
             gap = self._certified - value
             is_going = bool(found) or gap < (1 - settings.slowest) * before
             is_going &= gap > settings.closed_gap * value and clock.now() < last
@@ -147,19 +149,19 @@ class LargeTableSearch:
         self, master: Master, optimum: Optimum, known: Sequence[Pricing], is_over: IsOver
     ) -> Optimum:
         """Add the best products of vertices that are known already, in rounds."""
-        settings = SETTINGS.large
-        target = settings.known_vertex_target * settings.closed_gap * optimum.value
-        target = max(settings.least_reduced_cost, target)
-        for _ in range(settings.known_vertex_rounds):
+        settings, is_slow = SETTINGS.large, False
+        while not is_slow:
             duals = self._zero_cells.merged(master.duals(optimum))
-            new = [columns_of_pricing(one, duals, self._p_su, target, many=True) for one in known]
+            new = [
+                columns_of_pricing(one, duals, self._p_su, settings.least_reduced_cost, many=True)
+                for one in known
+            ]
             if not any(map(len, new)) or is_over():
                 break
             for columns in new:
                 self._add(master, columns)
             before, optimum = optimum.value, master.solved()
-            if optimum.value - before < settings.slow * (self._smoothing.bound - before):
-                break
+            is_slow = optimum.value - before < settings.slow * (self._smoothing.bound - before)
         return optimum
 
     def _priced_columns(self, duals: Array, value: float) -> Array:
@@ -167,8 +169,8 @@ class LargeTableSearch:
         smoothing, settings = self._smoothing, SETTINGS.large
         gap = smoothing.bound - value
         target = max(
-            settings.pricing_target * smoothing.step * gap,
-            settings.pricing_target * settings.closed_gap * value,
+            settings.gap_share * smoothing.step * gap,
+            settings.gap_share * settings.closed_gap * value,
         )
         duals, worst = smoothing.towards(duals), target
         for point in self._grid.points:
@@ -195,26 +197,31 @@ class LargeTableSearch:
         if not grid.has_changes or not np.isfinite(bound):
             self._certified = min(self._certified, bound)
             return []
-        target = max(settings.closed_gap * value, settings.proof_gap * (bound - value))
+        closed = settings.closed_gap * value
+        target = max(closed, settings.gap_share * (bound - value))
         bisection = TauBisection(grid.interval, duals, target, clock.passes(end))
         for low, high in grid.between:
+            if clock.now() > end:
+                return []
             bisection.add(low, high)
         found: Found = []
         while (now := clock.now()) < end:
             is_last = now >= last or end - now < settings.proof_reserve * (now - start)
-            if is_last:
-                bisection.target = settings.closed_gap * value  # nothing else is left to do
-            is_found = len(found) >= settings.taus_per_proof and not is_last
-            if bisection.bound <= bisection.target or is_found:
+            if bisection.bound <= bisection.target:
+                if not is_last or bisection.target == closed:
+                    break
+                bisection.target = closed  # nothing else is left to do
+            if len(found) >= settings.taus and not is_last:
                 break
             low, middle, high = bisection.bisect()
             grid.add_breakpoint(middle)
-            if high < low * (1 + settings.least_interval):
-                break
+            is_narrow = high < low * (1 + settings.least_interval)
             if not is_last:
                 pricing = grid.interval(middle, middle).price(duals)
                 columns = columns_of_pricing(pricing, duals, self._p_su, target)
-                if len(columns):
-                    found.append((middle, columns))
+                if len(columns) or is_narrow:
+                    found.append((middle, columns, float(pricing.bounds.max())))
+            if is_narrow:
+                break
         self._certified = min(self._certified, bound + max(0.0, bisection.bound))
         return found

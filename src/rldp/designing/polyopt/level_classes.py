@@ -25,8 +25,8 @@ class LevelClasses:
         return self._least > SETTINGS.rounds.least_heavy_cell
 
     def refine(self) -> None:
-        """Let cells with fewer records count as heavy."""
-        self._least *= SETTINGS.rounds.heavy_cell_factor
+        """Let cells with half as many records count as heavy."""
+        self._least /= 2
         self._heavy = np.nonzero(self._p_su > self._least)
 
     def of_columns(self, columns: Array) -> LevelClass:

@@ -5,9 +5,6 @@ vertex keeps its pattern, T is linear in 1/τ, and P̂ T log T - a·T is convex:
 of its ends. Each end is a vertex at the lower τ, a vertex at the upper τ, or a subset at its change
 of pattern in between. So no vertex exceeds the chord of the bounds at both τ's by more than the
 subsets that change in between do: the excess.
-
-A part of a block may be far below the others at one τ only. Raising its own chord by the excess
-would give a bad bound, so the part gets a parallel to the chord of the whole block instead.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ def pattern_changes(block: Block, factor: float, *, is_star: bool) -> PatternCha
     """The changes in the form that fits the block."""
     if block.c == 0 or not block.m.any():
         return _NoChanges()
-    is_listed = block.n_u <= SETTINGS.boxes.most_listed_u
+    is_listed = block.n_u <= SETTINGS.methods.most_subset_u
     return (_ListedChanges if is_listed else _BoundedChanges)(block, factor, is_star=is_star)
 
 
@@ -106,47 +103,27 @@ class _BoundedChanges(PatternChanges):
     def upper_lines(
         self, duals: Array, multipliers: Array, is_near: Flags, ends: Endpoints
     ) -> Array:
-        chords = _Chords.from_bounds(ends.bounds)
+        top, is_empty = ends.bounds.max(axis=1, keepdims=True), np.isneginf(ends.bounds)
+        # a part that is empty at one τ has no vertex there that could lie above the chord
+        chords = np.where(is_empty, top, ends.bounds)
+        excess = np.full(chords.shape[1:], -np.inf)
         knapsack = self._knapsack(ends.low, ends.high)
-        excess = parallel = np.full_like(chords.offset, -np.inf)
-        is_own = np.ones_like(chords.offset, bool)
-        for _ in range(SETTINGS.changes.rounds):
-            if not knapsack.leaves:
-                break
-            position = ends.position(self._tau(knapsack.m_range))
-            part, n_parts = knapsack.part, len(chords.offset)
-            values = knapsack.end_bounds(duals, multipliers)
-            over = values.minus(_between(chords.own[:, part], position))
-            over_top = values.minus(_between(chords.top.repeat(part.size, axis=1), position))
-            excess = over.by_part(n_parts)
-            parallel = np.maximum(over_top.by_part(n_parts) - chords.offset, 0.0)
-            is_own = 2 * excess <= chords.distance + 2 * parallel
-            worst = np.where(is_own[part].T, over.value, over_top.value - chords.offset[part].T)
-            worst = np.where(is_near[:, None], worst, -np.inf)
-            closed = SETTINGS.changes.closed
-            if len(knapsack.leaves) > SETTINGS.knapsack.most_leaves or worst.max() <= closed:
-                break
-            knapsack.branch_on_worst(over, np.arange(part.size), worst, closed)
-        lines = np.where(
-            is_own,
-            chords.own + np.maximum(excess, 0.0),
-            chords.top + chords.offset + parallel,
-        )
-        return np.where(chords.is_empty & np.isneginf(excess), -np.inf, lines)
+        if knapsack.leaves:
+            position, part = ends.position(self._tau(knapsack.m_range)), knapsack.part
+            over = knapsack.bounds(duals, multipliers, _between(chords[:, part], position))
+            excess = over.by_part(len(excess))
+            near = np.where(is_near[:, None], over.value, -np.inf)
+            knapsack.branch_on_worst(over, np.arange(part.size), near)
+        lines = chords + np.maximum(excess, 0.0)
+        return np.where(is_empty.all(axis=0) & np.isneginf(excess), -np.inf, lines)
 
     def _knapsack(self, low: float, high: float) -> Knapsack:
-        known = self._knapsacks
-        if (low, high) not in known:
+        if (low, high) not in self._knapsacks:
             # m(H) of subsets that change at both τ's; H = U has the largest
             ends = [self._m_of_change(tau) for tau in (low, high)]
             most = min(max(ends), 1 - self._block.c)
-
-            def distance(other: tuple[float, float]) -> float:
-                return abs(other[0] - low) + abs(other[1] - high)
-
-            nearest = known[min(known, key=distance)] if known else None
-            known[low, high] = change_knapsack(self._block, min(ends), most, self._level, nearest)
-        return known[low, high]
+            self._knapsacks[low, high] = change_knapsack(self._block, min(ends), most, self._level)
+        return self._knapsacks[low, high]
 
     def _tau(self, m_H: Array) -> Array:
         """Where subsets of this m(H) change: 1/τ = e^ε - c level, or (1 + c level) / e^ε."""
@@ -163,26 +140,6 @@ class _BoundedChanges(PatternChanges):
         with np.errstate(divide="ignore"):
             ratio = factor * tau - 1 if self._is_star else max(factor / tau - 1, 0.0)
             return float(c / np.float64(ratio))
-
-
-class _Chords(NamedTuple):
-    """The chord of every part, and that of the whole block, (2, parts, multipliers)."""
-
-    own: Array
-    top: Array  # (2, 1, multipliers)
-    offset: Array  # by which the parallel through a part lies from the top chord, ≤ 0
-    distance: Array  # by which that parallel is higher than the own chord, at both ends together
-    is_empty: Flags  # the part has no vertex at either τ
-
-    @classmethod
-    def from_bounds(cls, bounds: Array) -> _Chords:
-        top = bounds.max(axis=1, keepdims=True)
-        is_empty = np.isneginf(bounds)
-        # a part that is empty at one τ has no vertex there that could lie above the chord
-        own = np.where(is_empty, top, bounds)
-        offset = (own - top).max(axis=0)
-        distance = (top - own).sum(axis=0) + 2 * offset
-        return cls(own, top, offset, distance, np.asarray(is_empty.all(axis=0)))
 
 
 def _between(ends: Array, position: Array) -> Array:

@@ -61,11 +61,6 @@ class RelaxedMaster:
         self._known: set[tuple[Hashable, int, bytes]] = set()
         self._add_dual_limits()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether it would be solved faster without unused columns."""
-        return len(self._owner) > SETTINGS.relaxed.most_columns
-
     def has_room(self, group: Hashable) -> bool:
         """Whether a group is known or may still be added."""
         n_rows = len(self._groups) * (self._n_s + 1)
@@ -122,7 +117,7 @@ class RelaxedMaster:
     def add_vertices(self, key: Hashable, s: int, T: Array) -> int:
         """Add vertices of one block to a group, shape (vertices, n_u); how many are new."""
         group = self._group(key)
-        digits = SETTINGS.tolerances.vertex_digits
+        digits = SETTINGS.tolerances.digits
         keys = [(key, s, np.round(row, digits).tobytes()) for row in T]
         new = [i for i, own in enumerate(keys) if own not in self._known and own not in keys[:i]]
         if not new:
@@ -157,7 +152,7 @@ class RelaxedMaster:
             total, mass, loss = optimum.weights[group.column : group.column + 3]
             if min(total, mass) <= SETTINGS.tolerances.weight:
                 continue
-            if loss > -mass * np.log(mass / total) + SETTINGS.relaxed.closed:
+            if loss > -mass * np.log(mass / total) + SETTINGS.large.least_reduced_cost:
                 self._add_tangent(group, np.log(mass / total))
                 is_above = True
         return is_above
@@ -165,9 +160,7 @@ class RelaxedMaster:
     def solved(self) -> RelaxedOptimum:
         """The optimum, with tangents where it lies."""
         optimum = self._programme.solved()
-        for _ in range(SETTINGS.relaxed.refinements):
-            if not self._add_missing_tangents(optimum):
-                break
+        if self._add_missing_tangents(optimum):
             optimum = self._programme.solved(after_rows=True)
         duals = np.zeros(self._p_su.shape)
         duals[self._has_row] = optimum.duals[: self._n_cells]
@@ -184,5 +177,5 @@ class RelaxedMaster:
                     ]
         some = np.flatnonzero(used & (owner == _WHOLE))
         columns = np.array([self._content[i] for i in some]).reshape(-1, *self._p_su.shape)
-        is_limited = optimum.weights[self._dual_limits] > SETTINGS.tolerances.dual_limit
+        is_limited = optimum.weights[self._dual_limits] > SETTINGS.tolerances.weight
         return RelaxedOptimum(optimum.value, duals, groups, columns, is_limited)

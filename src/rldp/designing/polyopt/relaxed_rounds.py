@@ -8,7 +8,6 @@ as long as coupling it costs less than the gap.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from enum import Enum, auto
 
 import numpy as np
 
@@ -31,15 +30,6 @@ Key = tuple[float, int]  # τ and s*
 
 _NO_STAR = -1  # in place of s* where τ = 1
 _ONE_GROUP = "τ = 1"  # the group of all columns with τ = 1
-
-
-class Change(Enum):
-    """What became of the relaxed master after coupling."""
-
-    NONE = auto()
-    SPLIT = auto()  # rebuilt with smaller groups
-    REBUILT = auto()  # rebuilt with the columns in use
-    UNLIMITED = auto()  # active limits on duals were lifted
 
 
 class RelaxedRounds:
@@ -90,13 +80,12 @@ class RelaxedRounds:
                 is_slow = before - self._gap < SETTINGS.large.slow * before
                 n_slow = n_slow + 1 if is_slow else 0
                 is_near = self._is_near(certified)
-                if is_near or n_rounds % settings.coupling_period == 0:
-                    change = self._couple(is_near=is_near)
-                    n_slow = 0 if change in (Change.SPLIT, Change.REBUILT) else n_slow
-                    is_near = is_near and change in (Change.NONE, Change.REBUILT)
+                is_coupled = is_near or n_rounds % settings.coupling_period == 0
+                if is_coupled and self._couple(is_near=is_near):
+                    n_slow, is_near = 0, False
                 progress(self._incumbent.value, self._smoothing.bound)
                 is_stuck = not n_new and self._smoothing.step == 1
-                if is_near or n_slow > settings.stalled_rounds or is_stuck:
+                if is_near or n_slow > SETTINGS.large.slow_rounds or is_stuck:
                     break
         finally:
             self._finish()
@@ -108,29 +97,23 @@ class RelaxedRounds:
 
     def _is_near(self, certified: float) -> bool:
         """Whether the gap is small enough for the next phase."""
-        value = self._optimum.value
-        near = SETTINGS.rounds.near_relative * value
-        near = min(near, SETTINGS.rounds.near_certified * (certified - self._incumbent.value))
-        return self._gap < max(SETTINGS.large.closed_gap * value, near)
+        value, settings = self._optimum.value, SETTINGS.large
+        near = settings.gap_share * (certified - self._incumbent.value)
+        near = min(near, SETTINGS.rounds.near * value)
+        return self._gap < max(settings.closed_gap * value, near)
 
-    def _couple(self, *, is_near: bool) -> Change:
-        """Couple into whole columns, and adapt the relaxed master to what that shows."""
+    def _couple(self, *, is_near: bool) -> bool:
+        """Couple into whole columns; whether the relaxed master was changed after that."""
         gap, optimum = self._gap, self._optimum
         self._add_coupled()
-        if self._should_split(gap, is_near=is_near):
-            self._rebuild(is_splitting=True)
-            change = Change.SPLIT
-        elif self.relaxed.is_full:
-            self._rebuild(is_splitting=False)
-            change = Change.REBUILT
-        elif gap < SETTINGS.rounds.dual_limits_gap * optimum.value and (
-            self.relaxed.lift_dual_limits(optimum)
-        ):
-            change = Change.UNLIMITED
-        else:
-            return Change.NONE
-        self._optimum = self.relaxed.solved()
-        return change
+        is_changed = self._should_split(gap, is_near=is_near)
+        if is_changed:
+            self._split()
+        elif gap < SETTINGS.rounds.dual_limits_gap * optimum.value:
+            is_changed = self.relaxed.lift_dual_limits(optimum)
+        if is_changed:
+            self._optimum = self.relaxed.solved()
+        return is_changed
 
     def _should_split(self, gap: float, *, is_near: bool) -> bool:
         """Whether coupling loses so much beside the gap that groups should be smaller."""
@@ -144,7 +127,7 @@ class RelaxedRounds:
         """Lift the limits on duals, keep the vertices in use, and couple once more."""
         if self.relaxed.lift_dual_limits(self._optimum):
             self._optimum = self.relaxed.solved()
-        digits = SETTINGS.tolerances.column_digits
+        digits = SETTINGS.tolerances.digits
         self.used_vertices = {
             group: [T.round(digits) for _, T in marginals]
             for group, marginals in self._optimum.groups.items()
@@ -168,7 +151,7 @@ class RelaxedRounds:
         for point in sorted(rest, key=lambda point: -float(point.bounds.max())):
             # once these duals cannot give a better bound, one more τ with columns is enough
             is_over = duals.sum() + reached >= smoothing.bound
-            has_enough = n_taus == SETTINGS.rounds.taus_per_round
+            has_enough = n_taus == SETTINGS.large.taus
             pricing = point.price(duals, bounds_only=has_enough)
             found = columns_by_star(pricing, duals, self._p_su, SETTINGS.large.least_reduced_cost)
             is_settled = float(point.bounds.max()) < self._optimum.value
@@ -239,17 +222,13 @@ class RelaxedRounds:
                 n_new += self.relaxed.add_vertices(group, s, np.unique(T, axis=0))
         return n_new
 
-    def _rebuild(self, *, is_splitting: bool) -> None:
-        """Rebuild the relaxed master from what is in use, with smaller groups or the same."""
-        if is_splitting and not self._has_one_group:
+    def _split(self) -> None:
+        """Rebuild the relaxed master from what is in use, with smaller groups."""
+        if not self._has_one_group:
             self._classes.refine()
-        self._has_one_group &= not is_splitting
+        self._has_one_group = False
         self.relaxed = self._new_master(self._master.columns[self._incumbent.weights > 0])
         for group, marginals in self._optimum.groups.items():
-            if group == _ONE_GROUP and self._has_one_group:
-                for s, (_, T) in enumerate(marginals):
-                    self.relaxed.add_vertices(group, s, T)
-                continue
             key = group[:2] if isinstance(group, tuple) else (1.0, _NO_STAR)
             columns = coupled(marginals, self._p_su)
             classes = self._classes.of_columns(columns)

@@ -51,7 +51,7 @@ def robust_columns(
         columns = pricing.columns()
         master.add(columns[is_extreme(columns, blocks, factor, distinct=distinct)])
         optimum = master.solved()
-        bound = optimum.value + SETTINGS.robust.closed
+        bound = optimum.value + SETTINGS.exact.closed
         return Solution(master.protocol(optimum), optimum.value, bound)
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
     return _generated(master, pricing, deadline, progress or untold)
@@ -61,7 +61,7 @@ def _generated(
     master: Master, pricing: ExactPricing, deadline: float, progress: Progress
 ) -> Solution:
     """Column generation with the pricing of μ, keeping the columns that improve L."""
-    settings = SETTINGS.robust
+    settings = SETTINGS.exact
     optimum, bound = master.solved(), np.inf
     try:
         while not is_past(deadline):

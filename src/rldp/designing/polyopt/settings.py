@@ -15,16 +15,13 @@ from dataclasses import dataclass
 class Tolerances:
     """What counts as zero, as equal, or as infinite in doubles."""
 
-    point: float = 1e-12  # a smaller simplex is a single point, and so is a narrower box (relative)
-    equal_mass: float = 1e-12  # m(H) that differ by less are equal
+    point: float = 1e-12  # a smaller simplex or narrower box is one point, closer m(H) are equal
     infinite: float = 1e100  # a ratio of gain to m(H) beyond this is infinite
     active: float = 1e-9  # slack of an inequality, relative to its terms, that counts as active
     zero: float = 1e-14  # what rounding leaves of 0, relative to the largest entry of a column
     rank: float = 1e-10  # singular value, relative to the largest, that counts as 0
     weight: float = 1e-12  # weight in the relaxed master that counts as 0
-    dual_limit: float = 1e-9  # weight of a limit on duals from which it is active
-    vertex_digits: int = 9  # decimals by which the relaxed master tells vertices apart
-    column_digits: int = 12  # decimals by which pricing tells vertices apart
+    digits: int = 12  # decimals by which vertices are told apart
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,7 @@ class Methods:
 
     most_numbers: float = 5e7  # in the lists of all vertices; beyond, they are not listed
     most_listed_u: int = 12  # values of U; beyond, they are not listed either
+    most_subset_u: int = 16  # values of U whose subsets are listed; beyond, a knapsack bounds them
     most_exact_cells: int = 49  # beyond, exact pricing closes the gap too slowly
     most_direct_cells: int = 30  # beyond, the search for large tables runs before exact pricing,
     head_start: float = 6.0  # for so much work at most
@@ -57,16 +55,6 @@ class RobustObjective:
     """Column generation for the guaranteed utility."""
 
     most_columns: int = 60_000  # up to which the master takes all columns at once
-    closed: float = 1e-9  # gap that counts as closed
-    columns_per_round: int = 100
-
-
-@dataclass(frozen=True)
-class Boxes:
-    """Bounds over the vertices of one block."""
-
-    most_listed_u: int = 16  # values of U whose subsets are listed; beyond, a knapsack bounds them
-    rows_together: int = 8  # rows of exact block bounds that are computed together
 
 
 @dataclass(frozen=True)
@@ -82,15 +70,6 @@ class Knapsack:
     leaves_per_split: int = 4
     closed: float = 3e-4  # excess of a leaf's bound over its best vertex that need not be smaller
     multipliers_per_leaf: int = 4  # next to the best one, at which a leaf is tightened
-    rebuild_rounds: int = 6  # after which a rebuilt knapsack is as tight as before
-
-
-@dataclass(frozen=True)
-class PatternChanges:
-    """Bounds over the subsets that change their pattern between two τ's."""
-
-    rounds: int = 4  # of tightening
-    closed: float = 1e-4  # excess over the chord that need not be smaller
 
 
 @dataclass(frozen=True)
@@ -100,7 +79,6 @@ class TauGrid:
     first: tuple[float, ...] = (0.0, 0.06, 0.13, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)  # log τ / ε
     breakpoints: tuple[float, ...] = (0.03, 0.1)  # more ends of intervals, where bounds are hard
     dominant_cell: float = 0.5  # of m: the τ at which such a cell changes its pattern is added
-    least_distance: float = 0.05  # of log τ, between two τ's at which columns are priced
 
 
 @dataclass(frozen=True)
@@ -108,28 +86,24 @@ class TauInterval:
     """Lagrangian bounds on the reduced cost of columns with one τ, or between two."""
 
     spread_multipliers: int = 5  # over the whole range of λ
-    offsets: tuple[float, ...] = (-0.1, -0.02, 0.0, 0.02, 0.1)  # of λ around the best so far
+    offsets: tuple[float, ...] = (-0.1, -0.02, 0.0, 0.02, 0.1)  # of λ around the best so far;
+    near: float = 0.05  # distance within which bounds are tightened
     beyond: tuple[float, ...] = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)  # above the range: duals may be off
-    near: float = 0.05  # distance of λ from the best within which bounds are tightened
     first_multipliers: int = 4  # for a first bound of every s*
     focused_stars: int = 2  # s* whose best λ is refined
-    rounds: int = 25  # of tightening one interval
     stalled_rounds: int = 3  # after which tightening ends
     stalled: float = 0.8  # of the excess over the target: a round that leaves more has stalled
     vertices_of_star: int = 8  # that are kept beside its bound
     most_part_choices: int = 500  # combinations of one part from every block
-    margin: float = 1e-3  # below the least mass, for the range of λ
 
 
 @dataclass(frozen=True)
 class ColumnSearch:
     """Branch and bound for whole columns."""
 
-    most_vertices: int = 3000  # of one block that are not excluded
-    most_branches: int = 3000
+    most_branches: int = 3000  # and vertices of one block that are not excluded
     most_columns: int = 60  # taken from one search
-    target_factor: float = 1.5  # by which the target of the next search grows at least,
-    best_factor: float = 1.1  # and beyond the best column found
+    factor: float = 1.2  # from the target and the best column found to the next target
 
 
 @dataclass(frozen=True)
@@ -138,9 +112,7 @@ class DualSmoothing:
 
     first_step: float = 0.3
     least_step: float = 0.1
-    longer: float = 1.2  # factor if the bound still falls in this direction
-    shorter: float = 0.8  # factor if it does not
-    unhindered: float = 1.5  # factor if no column has a positive reduced cost
+    factor: float = 1.25  # by which it grows if the bound falls in this direction, else shrinks
 
 
 @dataclass(frozen=True)
@@ -148,27 +120,20 @@ class RelaxedMaster:
     """The restricted master in which blocks choose their vertices independently."""
 
     tangents: int = 5  # to -p log(p/t) when a group begins
-    refinements: int = 1  # rounds of further tangents at the optimum
-    closed: float = 1e-6  # error of a tangent that need not be smaller
     most_group_rows: int = 700
-    most_columns: int = 8000  # beyond, the master is rebuilt without unused columns
 
 
 @dataclass(frozen=True)
 class RelaxedRounds:
     """Rounds of column generation on the relaxed master."""
 
-    near_relative: float = 0.01  # gap, relative to the value, that is small enough for this phase,
-    near_certified: float = 0.25  # if it is also this small beside the certified gap
-    stalled_rounds: int = 8  # after which the phase ends
+    near: float = 0.01  # gap, relative to the value, that is small enough for this phase
     coupling_period: int = 5  # rounds between two couplings into whole columns
     unsmoothed_period: int = 3  # rounds of which one prices at the duals of the master itself
     coupling_loss: float = 3.0  # a gap below so many times the loss of coupling splits groups
     dual_limits_gap: float = 0.25  # relative gap below which duals may be negative
-    taus_per_round: int = 3  # from which columns are taken
     heavy_cell: float = 0.05  # of all records: cells whose level tells groups apart at first,
-    least_heavy_cell: float = 0.01  # down to this,
-    heavy_cell_factor: float = 0.5  # by this factor at a time
+    least_heavy_cell: float = 0.01  # down to this
     least_level: float = math.exp(-1)  # of T: lower levels are not told apart
 
 
@@ -178,21 +143,17 @@ class LargeTables:
 
     start_share: float = 0.05  # of the work that is left, for the duals to start from
     relaxed_share: float = 0.7  # for rounds on the relaxed master,
-    least_relaxed_share: float = 0.2  # or this, if the last proof took long
-    improve_share: float = 0.3  # for whole columns
+    improve_share: float = 0.2  # for whole columns, and for the rounds if the last proof took long
     repeat_share: float = 0.85  # after which no phase is repeated
     proof_reserve: float = 1.5  # times the last proof's work is kept for the next one
     closed_gap: float = 5e-4  # relative gap that counts as closed
     slow: float = 0.01  # of the gap: a round that closes less is slow
     slowest: float = 2e-3  # of the gap: if all phases close less, the search ends
-    slow_rounds: int = 4  # of whole columns, after which that phase ends
-    known_vertex_rounds: int = 30  # of columns from vertices that are known already
-    least_reduced_cost: float = 1e-7  # nats: columns with less are not added
-    pricing_target: float = 0.5  # of the gap, and of the closed gap: what a column should close
-    known_vertex_target: float = 0.1  # of the closed gap: the same for known vertices
-    proof_gap: float = 0.35  # of the gap for some τ's, by which that for all τ's may be larger
+    slow_rounds: int = 6  # after which a phase ends
+    least_reduced_cost: float = 1e-6  # nats: columns with less are not added
+    gap_share: float = 0.35  # of the gap: what a column should close, or another τ may add
     least_interval: float = 1e-3  # of τ, relative: it is not bisected further
-    taus_per_proof: int = 3  # that join the grid after one proof
+    taus: int = 3  # that give columns in one round, and that join the grid after one proof
 
 
 @dataclass(frozen=True)
@@ -203,9 +164,7 @@ class Settings:
     methods: Methods = Methods()
     exact: ExactPricing = ExactPricing()
     robust: RobustObjective = RobustObjective()
-    boxes: Boxes = Boxes()
     knapsack: Knapsack = Knapsack()
-    changes: PatternChanges = PatternChanges()
     grid: TauGrid = TauGrid()
     interval: TauInterval = TauInterval()
     columns: ColumnSearch = ColumnSearch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr
 
-from rldp._types import Array, Indices
+from rldp._types import Array, Flags, Indices
 from rldp.designing.polyopt.box import (
     BlockBounds,
     Box,
@@ -21,13 +21,13 @@ from rldp.designing.solvers.work import spend
 _WORK_OF_SUM, _WORK_OF_MULTIPLIER = 1e-8, 1.1e-9  # nominal seconds for every vertex
 
 
-def box(block: Block, lo: float, hi: float, warm_start: Box | None = None) -> Box:
-    """The box in the form that fits its size; a knapsack may start from that of a similar box."""
+def box(block: Block, lo: float, hi: float) -> Box:
+    """The box in the form that fits its size."""
     if block.c == 0 or bool(block.is_single(np.array(lo), np.array(hi))):
         return _ListBox(block, lo, hi)
-    if block.n_u <= SETTINGS.boxes.most_listed_u:
+    if block.n_u <= SETTINGS.methods.most_subset_u:
         return _SubsetBox(block, lo, hi)
-    return KnapsackBox(block, lo, hi, warm_start if isinstance(warm_start, KnapsackBox) else None)
+    return KnapsackBox(block, lo, hi)
 
 
 class _ListBox(Box):
@@ -40,7 +40,7 @@ class _ListBox(Box):
             self._T = np.full((1, block.n_u), lo)
         self._gain, self._mass = -entr(self._T) @ block.p, self._T @ block.p
 
-    def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
+    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
         net_gain = self._gain - self._T @ duals
         value = net_gain - multipliers[:, None] * self._mass
         best = value.argmax(axis=1)
@@ -49,13 +49,11 @@ class _ListBox(Box):
     def variants(self, duals: Array, multiplier: float) -> Array:
         return np.asarray(self._T)
 
-    def exact_bound(
-        self, duals: Array, multipliers: Array, others: Array, most: int
-    ) -> ExactBlockBound:
+    def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
         net_gain = self._gain - self._T @ duals
         sums = net_gain[:, None] - multipliers * self._mass[:, None]
         bound, at = worst_lagrangian_bound(multipliers, sums, others)
-        worst = np.argsort(-bound)
+        worst, most = np.argsort(-bound), SETTINGS.interval.vertices_of_star
         return ExactBlockBound(float(bound[worst[0]]), float(at[worst[0]]), self._T[worst[:most]])
 
     def not_excluded(
@@ -96,7 +94,7 @@ class _SubsetBox(Box):
     def _net_gain(self, duals: Array) -> Array:
         return self._gain - self._sum(duals, self._high, self._low, self._fractional)
 
-    def bounds_and_vertices(self, duals: Array, multipliers: Array) -> BlockBounds:
+    def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
         net_gain = self._net_gain(duals)
         spend(multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
         best = np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
@@ -115,9 +113,7 @@ class _SubsetBox(Box):
                 best.append((2 * high + bit) * 2**u + low)
         return self._vertices(np.unique(best))
 
-    def exact_bound(
-        self, duals: Array, multipliers: Array, others: Array, most: int
-    ) -> ExactBlockBound:
+    def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
         net_gain = self._net_gain(duals)
         spend(4 * multipliers.size * net_gain.size * _WORK_OF_MULTIPLIER)
         first = np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
@@ -130,7 +126,7 @@ class _SubsetBox(Box):
         left = self._left(net_gain, multipliers, others.max(axis=0), target)
         left = np.union1d(left, first)
         bound, at = bounds(left)
-        worst = np.argsort(-bound)
+        worst, most = np.argsort(-bound), SETTINGS.interval.vertices_of_star
         return ExactBlockBound(
             float(bound[worst[0]]), float(at[worst[0]]), self._vertices(left[worst[:most]])
         )

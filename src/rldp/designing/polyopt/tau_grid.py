@@ -52,10 +52,8 @@ class TauGrid:
         self._breakpoints.add(tau)
 
     def add(self, tau: float) -> None:
-        """Price columns at this τ too, unless one nearby is in the grid."""
-        distance = np.abs(np.log(tau / np.array(self._taus))).min()
-        if distance > SETTINGS.grid.least_distance:
-            self._taus.append(tau)
+        """Price columns at this τ too."""
+        self._taus.append(tau)
 
 
 def _dominant_changes(blocks: Sequence[Block], factor: float) -> Array:

@@ -18,12 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
-from rldp.designing.polyopt.box import (
-    BlockBounds,
-    ExactBlockBound,
-    NotExcluded,
-    lagrangian_bound,
-)
+from rldp.designing.polyopt.box import ExactBlockBound, NotExcluded, lagrangian_bound
 from rldp.designing.polyopt.box_cache import BoxCache
 from rldp.designing.polyopt.pattern_changes import Endpoints
 from rldp.designing.polyopt.settings import SETTINGS
@@ -54,14 +49,15 @@ class TauInterval:
         largest = float(p_s.max()) if self._stars else 0.0
         self._heaviest = int(np.argmax(p_s))
         self._by_mass = np.argsort(-p_s)
-        self._least = 1 + np.log(1 - largest * (1 - 1 / high) + SETTINGS.interval.margin)
+        self._least = 1 + np.log(1 - largest * (1 - 1 / high))
         self._most = 1 + np.log(cache.factor)
         self.focus = np.zeros(0)  # multipliers of the worst s*, around which the grid is refined
         self._star_focus = np.full(len(self._stars) or 1, self._most)  # of every s*
         self.bounds = np.full(len(blocks) if self._stars else 1, np.inf)  # of the last pricing
-        # at the last duals: multipliers, bounds of the others at the lower τ, and their lines
+        # at the last duals: multipliers, the others at the lower τ, and their lines
         self._multipliers, self._is_near = np.zeros(0), np.zeros(0, bool)
-        self._block_bounds, self._lines = np.zeros((0, 0)), [np.zeros((0, 0, 0))]
+        self._block_bounds, self._vertices = np.zeros((0, 0)), list[Array]()
+        self._lines = [np.zeros((0, 0, 0))]
         self._duals = np.zeros((0, 0))
 
     def price(self, duals: Array, *, bounds_only: bool = False) -> Pricing:
@@ -70,9 +66,7 @@ class TauInterval:
         self.bounds = np.array([one.reduced_cost for one in exact])
         if bounds_only or (self._stars and self.bounds.max() <= 0):
             return Pricing(self.bounds, [], [], [])
-        collected: list[BlockBounds] = []
-        exact = self._exact_bounds(duals, collected)
-        others = [_distinct(one.vertices) for one in collected]
+        others = [_distinct(T) for T in self._vertices]
         if not self._stars:
             s = self._heaviest
             others[s] = _distinct(np.concatenate([others[s], exact[0].vertices]))
@@ -82,7 +76,6 @@ class TauInterval:
             else one.vertices
             for one, star, row in zip(exact, self._stars, duals, strict=False)
         ]
-        self.bounds = np.minimum(self.bounds, [one.reduced_cost for one in exact])
         return Pricing(self.bounds, others, [_distinct(T) for T in stars], self._variants(duals))
 
     def _variants(self, duals: Array) -> list[Array]:
@@ -100,16 +93,16 @@ class TauInterval:
         is_over: Callable[[], bool] = lambda: False,
     ) -> Array:
         """Known bounds of every s*, tightened in rounds until they meet the target."""
-        settings = SETTINGS.interval
-        found, stalled = np.full_like(known, np.inf), 0
-        for _ in range(settings.rounds):
+        settings, stalled = SETTINGS.interval, 0
+        found = np.full_like(known, np.inf)
+        while stalled < settings.stalled_rounds and not is_over():
             some = np.flatnonzero(np.minimum(found, known) > target)
-            if not some.size or stalled == settings.stalled_rounds or is_over():
+            if not some.size:
                 break
             before = found[some].max()
             found[some] = np.minimum(found[some], self._best_bounds(duals, some))
-            is_slow = found[some].max() - target > settings.stalled * (before - target)
-            stalled = stalled + 1 if is_slow else 0
+            is_fast = found[some].max() - target < settings.stalled * (before - target)
+            stalled = 0 if is_fast else stalled + 1
         return np.minimum(found, known)
 
     def _best_bounds(self, duals: Array, stars: Indices) -> Array:
@@ -118,7 +111,7 @@ class TauInterval:
         found = []
         for s in stars.tolist():
             three = [
-                self._star_bound(duals, s, 0),
+                self._star_bound(duals, s),
                 self._heaviest_bound(duals, s),
                 self._line_bound(duals, s),
             ]
@@ -126,23 +119,18 @@ class TauInterval:
         self._set_focus(found)
         return np.array([one.reduced_cost for one in found])
 
-    def _exact_bounds(
-        self, duals: Array, collected: list[BlockBounds] | None = None
-    ) -> list[ExactBlockBound]:
+    def _exact_bounds(self, duals: Array) -> list[ExactBlockBound]:
         """One block exactly, that of s* if there is any, and the others through multipliers."""
-        self._update_lines(duals, collected)
-        most = 0 if collected is None else SETTINGS.interval.vertices_of_star
+        self._update_lines(duals)
         # a few multipliers are enough for the s* that do not have the largest bound
         n_first = SETTINGS.interval.first_multipliers
         found = [
-            self._star_bound(
-                duals, i, most, np.sort(abs(self._multipliers - at).argsort()[:n_first])
-            )
+            self._star_bound(duals, i, np.sort(abs(self._multipliers - at).argsort()[:n_first]))
             for i, at in enumerate(self._star_focus)
         ]
         is_final = np.zeros(len(found), bool)
         while not is_final[i := int(np.argmax([one.reduced_cost for one in found]))]:
-            one, other = self._star_bound(duals, i, most), self._heaviest_bound(duals, i)
+            one, other = self._star_bound(duals, i), self._heaviest_bound(duals, i)
             if other is not None and other.reduced_cost < one.reduced_cost:
                 one = other._replace(vertices=one.vertices)
             found[i], is_final[i] = one, True
@@ -163,25 +151,20 @@ class TauInterval:
         beyond = self._most + np.array(settings.beyond[:1] if is_within else settings.beyond)
         return np.unique(np.concatenate([near, spread, beyond]).round(6))
 
-    def _update_lines(self, duals: Array, collected: list[BlockBounds] | None = None) -> None:
-        """Bound every block at these duals, and collect its vertices where a list is given."""
+    def _update_lines(self, duals: Array) -> None:
+        """Bound every block at these duals, and collect its vertices at the lower τ."""
         self._duals = duals
         self._multipliers = at = self._grid()
         distance = abs(at[:, None] - self.focus).min(axis=1, initial=np.inf)
         self._is_near = distance <= (SETTINGS.interval.near if self.focus.size else np.inf)
         bounds = [
             [one.bounds(row, at, self._is_near) for one, row in zip(end, duals, strict=True)]
-            for end in (self._others if collected is None else self._others[1:])
+            for end in self._others
         ]
-        if collected is not None:
-            collected += [
-                one.bounds_and_vertices(row, at)
-                for one, row in zip(self._others[0], duals, strict=True)
-            ]
-            bounds = [[one.bound for one in collected], *bounds]
-        self._block_bounds = np.array([own.max(axis=0) for own in bounds[0]])
+        self._vertices = [own.vertices for own in bounds[0]]
+        self._block_bounds = np.array([own.bound.max(axis=0) for own in bounds[0]])
         self._lines = [
-            self._upper_line(s, row, own, is_star=False)
+            self._upper_line(s, row, [one.bound for one in own], is_star=False)
             for s, (row, *own) in enumerate(zip(duals, *bounds, strict=True))
         ]
 
@@ -206,15 +189,13 @@ class TauInterval:
                 sums = (sums[:, :, None] + own[:, None]).reshape(len(sums), -1, n)
         return sums
 
-    def _star_bound(
-        self, duals: Array, star: int, most: int, which: Indices | None = None
-    ) -> ExactBlockBound:
+    def _star_bound(self, duals: Array, star: int, which: Indices | None = None) -> ExactBlockBound:
         """The vertices of s* exactly, at some multipliers or all."""
         s = star if self._stars else self._heaviest
         one = self._stars[star] if self._stars else self._others[0][s]
         which = np.arange(self._multipliers.size) if which is None else which
         others = self._sum_of_others(s).max(axis=0)[:, which]
-        return one.exact_bound(duals[s], self._multipliers[which], others, most)
+        return one.exact_bound(duals[s], self._multipliers[which], others)
 
     def _heaviest_bound(self, duals: Array, star: int) -> ExactBlockBound | None:
         """The vertices of the heaviest block exactly, in place of those of s*: better near τ = 1.
@@ -225,16 +206,16 @@ class TauInterval:
         if self.low == self.high or star == heaviest:
             return None
         rest = self._sum_of_others(star, heaviest).max(axis=0)
-        own = self._stars[star].bounds(duals[star], at, self._is_near)
+        own = self._stars[star].bounds(duals[star], at, self._is_near).bound
         others = (rest[:, None] + own[np.isfinite(own[:, 0])]).reshape(-1, at.size)
-        return self._others[0][heaviest].exact_bound(duals[heaviest], at, others, 0)
+        return self._others[0][heaviest].exact_bound(duals[heaviest], at, others)
 
     def _line_bound(self, duals: Array, star: int) -> ExactBlockBound | None:
         """All of s* below a line, with one multiplier for each of its parts."""
         if self.low == self.high:
             return None
         boxes = [self._cache.box(star, tau, is_star=True) for tau in (self.low, self.high)]
-        bounds = [one.bounds(duals[star], self._multipliers, self._is_near) for one in boxes]
+        bounds = [one.bounds(duals[star], self._multipliers, self._is_near).bound for one in boxes]
         own = self._upper_line(star, duals[star], bounds, is_star=True)
         sums = (self._sum_of_others(star)[:, :, None] + own[:, None]).max(axis=0)
         bound, at = (x.ravel() for x in lagrangian_bound(self._multipliers, sums))
@@ -252,16 +233,16 @@ class TauInterval:
         at, boxes, bounds = self._multipliers, list(self._others[0]), self._block_bounds.copy()
         if self._stars:
             boxes[star] = self._stars[star]
-            bounds[star] = boxes[star].bounds(duals[star], at, self._is_near).max(axis=0)
+            bounds[star] = boxes[star].bounds(duals[star], at, self._is_near).bound.max(axis=0)
         rest = bounds.sum(axis=0) - bounds
         found: list[NotExcluded] = []
         for one, row, others in zip(boxes, duals, rest, strict=True):
             left = one.not_excluded(row, at, others, target)
-            if left is None or left.mass.size > SETTINGS.columns.most_vertices:
+            if left is None or left.mass.size > SETTINGS.columns.most_branches:
                 return None
             found.append(left)
         return found
 
 
 def _distinct(vertices: Array) -> Array:
-    return np.unique(vertices.round(SETTINGS.tolerances.column_digits), axis=0)
+    return np.unique(vertices.round(SETTINGS.tolerances.digits), axis=0)
