@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ import rldp
 from rldp import ChiSquareSet, Goal, Table
 from rldp.cli import main
 from rldp.estimation.weights_point import design_point, weights_point
+from rldp.presentation.estimate_texts import forgery_in_words
 
 F = ChiSquareSet(Table([[30, 10, 5], [10, 50, 20]]))
 LIMIT = 2.95
@@ -120,4 +122,14 @@ def test_the_command_line_designs_and_tells(tmp_path, capsys):
     assert told["largest"] <= told["limit"] == 6
     assert main(["estimate", file, reports]) == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert "an estimate of its goal (cells) to 6; the weights used here add up to" in words
+    assert "of its goal (cells); with the weights used here it adds up to" in words
+
+
+def test_a_forged_limit_is_said_to_be_wrong(limited, tmp_path):
+    """The hash of a file is no obstacle: whoever changes the content makes it anew."""
+    options = {**limited.options, "influence": "0.5"}
+    dataclasses.replace(limited, options=options).save(tmp_path / "p.json")
+    forged = rldp.load(tmp_path / "p.json")
+    words = forgery_in_words(forged.estimate(counts=np.full(limited.channel.n_outputs, 10)))
+    assert "says that one report adds at most 0.5" in words
+    assert "This is wrong: it adds up to 2.9" in words

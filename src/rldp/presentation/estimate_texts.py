@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
 
+_ROUNDING = 1e-9  # of a limit, by which another machine may compute more
+
 
 def forgery_in_words(e: Estimate, forged: int = 0) -> str:
     """What so many forged reports could do; 1 in 100 if no number is given."""
@@ -36,12 +38,12 @@ def _promise_in_words(e: Estimate) -> str:
     promised = e.promised_influence
     if promised is None:
         return ""
-    kept = (
-        ""
-        if promised.largest is None
-        else f"; the weights used here add up to {promised.largest:.4g}"
+    told = (
+        f" The protocol says that one report adds at most {promised.limit:g} to the number of "
+        f"reports times an estimate of its goal ({promised.goal})"
     )
-    return (
-        f" The design limits what one report adds to the number of reports times an estimate of "
-        f"its goal ({promised.goal}) to {promised.limit:g}{kept}."
-    )
+    if promised.largest is None:
+        return f"{told}; this could not be checked."
+    if promised.largest > promised.limit * (1 + _ROUNDING):
+        return f"{told}. This is wrong: it adds up to {promised.largest:.4g}."
+    return f"{told}; with the weights used here it adds up to {promised.largest:.4g}."

@@ -110,12 +110,15 @@ def error_gap_in_words(error: GoalError) -> str | None:
     The number of reports for given errors is proportional to the variance. The bound is computed
     in double precision and not proved in exact arithmetic.
     """
-    pairs = (error.largest_bound, error.largest), (error.bound, error.total)
-    bound, reached = next((pair for pair in pairs if pair[0] is not None), pairs[1])
-    if bound is None or not 0 < reached < math.inf:
+    if error.largest_bound is not None:
+        errors, bound, reached = "largest error", error.largest_bound, error.largest
+    elif error.bound is not None:
+        errors, bound, reached = "mean squared error", error.bound, error.total
+    else:
+        return None
+    if not 0 < reached < math.inf:
         return None
     least = math.floor(100 * min(bound / reached, 1.0))
-    errors = "mean squared error" if bound == error.bound else "largest error"
     return (
         f"no protocol {error.among} has the same {errors} of its estimates from less than "
         f"{least} % of the reports"
