@@ -38,11 +38,19 @@ WILD = st.lists(st.sampled_from([*PIECES, b"\xe9", b"\xc3"]), max_size=60).map(
 )
 
 
-def outcome(path: Path, *, is_fast: bool, **options):
-    """The table and the warnings, or the error."""
+def nothing(_source, _kinds, start):
+    """In place of `CsvSource._plain`: no record, and all are left."""
+    yield from ()
+    return start
+
+
+def outcome(path: Path, *, without: tuple[str, ...] = (), **options):
+    """The table and the warnings, or the error, without some of the fast ways."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        if not is_fast:
+        if "plain" in without:
+            patch.setattr(CsvSource, "_plain", nothing)
+        if "arrow" in without:
             patch.setattr(CsvSource, "_streamed", lambda *_: iter(()))
         try:
             table = read_table(path, "s", "u", **options)
@@ -66,19 +74,27 @@ def outcome(path: Path, *, is_fast: bool, **options):
 @example(
     text=b's,u\na,"' + b"x\n" * 20 + b'"\n', block=16, missing="error"
 )  # a record longer than a block
-def test_arrow_reads_csv_as_blocks_do(text, block, missing, tmp_path):
+@example(text=b's,u\n",a"b\n', block=64, missing="error")  # as many quotes as if one enclosed
+@example(text=b"s,u\na,b,c\na\na,b\n", block=64, missing="error")  # two bad records make up
+def test_csv_is_read_the_same_in_every_way(text, block, missing, tmp_path):
     path = tmp_path / "survey.csv"
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_source, "_BLOCK", block)
-        fast = outcome(path, is_fast=True, missing=missing)
-        assert fast == outcome(path, is_fast=False, missing=missing)
+        in_blocks = outcome(path, without=("plain", "arrow"), missing=missing)
+        assert outcome(path, missing=missing) == in_blocks
+        assert outcome(path, without=("plain",), missing=missing) == in_blocks
 
 
-def test_plain_files_do_take_the_fast_path(tmp_path, monkeypatch):
+@pytest.mark.parametrize("way", ["_plain", "_streamed"])
+def test_plain_files_do_take_the_fast_paths(way, tmp_path, monkeypatch):
     path = tmp_path / "survey.csv"
     path.write_bytes('"s",u\n"é",x\n'.encode() * 3)
     monkeypatch.setattr(CsvSource, "_parsed", None)
+    if way == "_plain":
+        monkeypatch.setattr(CsvSource, "_streamed", lambda *_: iter(()))
+    else:
+        monkeypatch.setattr(CsvSource, "_plain", nothing)
     assert read_table(path, "s", "u").n == 5
     path.write_bytes(b'"s",u\n"\xe9",x\n')
     with pytest.warns(ReadingWarning), pytest.raises(TypeError):  # in another encoding: not
