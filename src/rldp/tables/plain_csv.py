@@ -26,6 +26,7 @@ Marked = NDArray[np.bool_]
 _WORD = 8  # bytes of a word
 _MOST_WORDS = 8  # of a label
 _MOST_LABELS = 256  # of a column
+_ROOT = 0x9E3779B97F4A7C15  # odd, with bits that look random: the golden ratio's
 _LINE_END, _RETURN, _QUOTE = b'\n\r"'
 # the mask for word i of a text of n bytes, at [i, n]: a text ends before its last word does
 _MASKS: Words = np.array(
@@ -168,7 +169,7 @@ class ListedColumn:
             return None
         if len(self._texts) < len(self._labels):
             texts = [label[1:-1] if label[:1] == b'"' else label for label in self._labels]
-            self._texts = pa.array(texts, pa.binary())
+            self._texts = _binary_array(texts)
         indices = pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)])
         return pa.DictionaryArray.from_arrays(indices, self._texts, safe=False)
 
@@ -219,14 +220,19 @@ class ListedColumn:
     def _rebuild(self) -> None:
         """Find factors that give each label a slot of its own, in a larger table if need be."""
         while True:
-            rng = np.random.default_rng(self._seed)
+            powers = range(1 + self._seed * _MOST_WORDS, 1 + (self._seed + 1) * _MOST_WORDS)
+            self._factors = [np.uint64(pow(_ROOT, power, 1 << 64)) for power in powers]
             self._seed += 1
-            self._factors = rng.integers(
-                1 << 63, 1 << 64, _MOST_WORDS, dtype=np.uint64
-            ) | np.uint64(1)
             slots = self._slots(list(self._words))
             if np.unique(slots).size == len(self._labels):
                 break
             self._bits = min(self._bits + self._seed % 2, 20)
         self._table: Integers = np.zeros(1 << self._bits, dtype=np.int64)
         self._table[slots] = np.arange(len(self._labels))
+
+
+def _binary_array(texts: Sequence[bytes]) -> Any:
+    """An Arrow array; `pa.array` would import pandas where it is installed."""
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.binary(), len(texts), buffers)
