@@ -54,8 +54,25 @@ def unbounded(monkeypatch):
         monkeypatch.setitem(EFFORTS, name, replace(effort, is_bounded=False))
 
 
+@pytest.fixture(scope="session")
+def fork_server():
+    """The command of a worker of the studio that is forked."""
+    from tests.support.forked_workers import fork_server
+
+    with fork_server() as command:
+        yield command
+
+
 @pytest.fixture(scope="module")
-def workers():
+def forked_workers(fork_server):
+    """The studio's workers need not load the package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rldp.studio.workers._COMMAND", fork_server)
+        yield
+
+
+@pytest.fixture(scope="module")
+def workers(forked_workers):  # noqa: ARG001  # in place
     """Processes that all tests of a file share: the next one is ready before it is needed."""
     from rldp.studio.workers import Workers
 
