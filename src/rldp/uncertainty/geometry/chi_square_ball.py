@@ -228,7 +228,7 @@ def worst_split(
         if is_there.all():
             break
         old_x, old_y = x, y
-        is_inside = (new > low) & (new < high) & (step % 4 < 3)  # halving now and then
+        is_inside = (new > low) & (new < high) & (step < 8 or step % 4 < 3)  # halving now and then
         new = np.where(is_one_sided, end, np.where(is_inside, new, (low + high) / 2))
         x = np.where(is_there, x, new)
     top, bottom = (Extremum(*each) for each in zip(*found, strict=True))
