@@ -21,6 +21,7 @@ from rldp._types import Array, Flags
 
 _ALL = 40.0  # log(β_1/β_2) where one ball has all of a shared budget, up to rounding
 _STEPS = 60  # of Newton at most; a handful is usual
+_MANY = 64  # rows that are worth a look at which of them are left
 _ULP = float(np.finfo(float).eps)
 _NO_DISTANCE = 1e-18  # of the size of a vector
 _LEAST = 1e-300  # instead of nothing, to divide by
@@ -40,6 +41,7 @@ class Extremum(NamedTuple):
 
 
 LargestMean = Callable[[Array, Array, Array], Extremum]
+Excess = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 
 def largest_mean(T: Array, p: Array, k: Array) -> Extremum:
@@ -119,9 +121,8 @@ def attained_minimum(T: Array, p: Array, B: float) -> Attained:
 def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
     """x = η - max T with S Z = k², and 0 where S Z is at most k² for all x.
 
-    Products √((x + g)(x + h)) are x + (g + h)/2 - ∫ ρ(s)/(x + s) ds with ρ ≥ 0, so the derivative of
-    S² is S Z = 1 + ∫ ρ(s)/(x + s)² ds, and by Minkowski 1/√(S Z - 1) is concave. Newton's steps
-    towards 1/√(k² - 1) from below the solution therefore never pass it, whatever the gaps.
+    Products √((x + g)(x + h)) are x + (g + h)/2 - ∫ ρ(s)/(x + s) ds with ρ ≥ 0, so the derivative
+    of S² is S Z = 1 + ∫ ρ(s)/(x + s)² ds.
     """
     seen = p > 0
     lowest = np.where(seen, gap, np.inf).min(axis=-1)  # no empty cell has a part in S and Z
@@ -132,18 +133,37 @@ def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
     gap = gap / D[..., None]  # so that no size of T under- or overflows
     B = np.where(is_zero, np.inf, np.maximum((k - 1) * (k + 1), 1e-15))
     x = np.where(is_zero, 1.0, _below_the_distance(gap, p, B))
-    for _ in range(_STEPS):
-        a = np.sqrt(gap + x[..., None])
-        inverse = p / a
-        S, Z, W = total(p * a), total(inverse), total(inverse / (a * a))
-        excess = np.maximum(S * Z - 1, 0.0)
-        slope = np.minimum(Z * Z - S * W, -_LEAST)  # twice that of S Z
-        # a step back is rounding
-        step = np.maximum(4 * excess * (1 - np.sqrt(excess / B)) / slope, 0.0)
-        x = x + step
-        if (step <= 1e-8 * x).all():
-            break
+    x = newton_from_below(_excess, gap, p, B, x)
     return np.where(is_zero, 0.0, np.maximum(D * x - lowest, 0.0))
+
+
+def _excess(gap: Array, p: Array, x: Array) -> tuple[Array, Array]:
+    """S Z - 1 and its slope over log x."""
+    a = np.sqrt(gap + x[..., None])
+    inverse = p / a
+    S, Z, W = total(p * a), total(inverse), total(inverse / (a * a))
+    return np.maximum(S * Z - 1, 0.0), x * (Z * Z - S * W) / 2
+
+
+def newton_from_below(excess: Excess, gap: Array, p: Array, B: Array, x: Array) -> Array:
+    """Where an excess of the form ∫ ρ(s)/(x + s)² ds, ρ ≥ 0, is B, from an x below.
+
+    By Minkowski 1/√excess is concave in x, so that Newton's steps towards 1/√B never pass it.
+    """
+    for _ in range(_STEPS):
+        value, slope = excess(gap, p, x)
+        step = 2 * value * (1 - np.sqrt(value / B)) / np.minimum(slope, -_LEAST)
+        step = np.maximum(step, 0.0)  # back is rounding
+        x = x + x * step
+        is_open = step > 1e-8
+        n_open = np.count_nonzero(is_open)
+        if n_open == 0:
+            break
+        if 2 * n_open < x.size >= _MANY:  # go on with the others alone
+            p = np.broadcast_to(p, gap.shape)[is_open]
+            x[is_open] = newton_from_below(excess, gap[is_open], p, B[is_open], x[is_open])
+            break
+    return x
 
 
 def _below_the_distance(gap: Array, p: Array, B: Array) -> Array:

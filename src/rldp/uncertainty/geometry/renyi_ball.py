@@ -20,9 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
-from rldp.uncertainty.geometry.chi_square_ball import Attained, Extremum, total
+from rldp.uncertainty.geometry.chi_square_ball import (
+    Attained,
+    Extremum,
+    newton_from_below,
+    total,
+)
 
-_STEPS = 100  # of Newton at most; a handful is usual
 _LEAST_TAU = 1e-15  # less is not told from nothing
 _LEAST_CHANCE = _LEAST_DISTANCE = 1e-300
 _LARGEST = 690.0  # whose power of e is a number, with room for a product
@@ -86,7 +90,9 @@ class PowerBall:
         best = self._optimum(-T, p, self.tau(np.asarray(cost)))
         low, n = T.min(axis=-1), T.shape[-1] + 16
         # sums of n terms are off by as many last digits, and so is log(1 + sum)
-        rounding = best.gain * (n * best.log_mean + 8 * best.tau) + 8 * (abs(best.fall) + best.range)
+        rounding = best.gain * (n * best.log_mean + 8 * best.tau) + 8 * (
+            abs(best.fall) + best.range
+        )
         value = low + best.fall - _ULP * (rounding + 2 * abs(low))
         return Attained(value, self._attained(best, -T, p))
 
@@ -114,19 +120,11 @@ class PowerBall:
         """x with (1-a) λ + log Z = τ for gaps from 0 to 1; any x where τ = ∞.
 
         The derivative of e^λ is e^τ. Power means of x + gap with a from -1 to 1 have the form
-        x + c - ∫ ρ(s)/(x + s) ds, ρ ≥ 0. So e^τ - 1 is ∫ ρ(s)/(x + s)² ds, and by Minkowski
-        1/√(e^τ - 1) is concave. Newton's steps from below the solution therefore never pass it.
+        x + c - ∫ ρ(s)/(x + s) ds, ρ ≥ 0, so that e^τ - 1 is ∫ ρ(s)/(x + s)² ds.
         """
         B = np.expm1(np.minimum(tau, _LARGEST))
         x = self._below_the_distance(gap, p, tau, B)
-        for _ in range(_STEPS):
-            excess, slope = self._excess(gap, p, x)
-            # relative to x; a step back is rounding
-            step = np.maximum(2 * excess * (1 - np.sqrt(excess / B)) / slope, 0.0)
-            x = x + x * step
-            if (step <= 1e-8).all():
-                break
-        return x
+        return newton_from_below(self._excess, gap, p, B, x)
 
     def _excess(self, gap: Array, p: Array, x: Array) -> tuple[Array, Array]:
         """e^τ - 1 at a distance x, and its slope over log x."""
@@ -142,8 +140,7 @@ class PowerBall:
         if a:
             tau = np.log1p(tau) / (q - 1)
         excess = np.expm1(tau)
-        slope = (1 - a) * (1 + excess) * (Z / S - W / Z)
-        return excess, np.minimum(slope, -_LEAST_CHANCE)
+        return excess, (1 - a) * (1 + excess) * (Z / S - W / Z)
 
     def _below_the_distance(self, gap: Array, p: Array, tau: Array, B: Array) -> Array:
         """An x below the solution: the better one of two bounds.
