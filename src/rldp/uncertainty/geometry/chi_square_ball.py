@@ -310,25 +310,30 @@ def _newton(
     """
     a = np.sqrt(gap + x[..., None])
     inverse = p / a
-    S, Z = (p * a).sum(axis=-1), inverse.sum(axis=-1) / 2
-    V = -(inverse / (a * a)).sum(axis=-1) / 4
+    S, Z, V = total(p * a), total(inverse) / 2, -total(inverse / (a * a)) / 4
     part = np.cbrt((weight * S / 2) ** 2)
-    W = part.sum(axis=0)
-    value = x.sum(axis=0) - 4 * W**3 / K**2
-    slope = 2 / 3 * part * Z / S
-    bend = 2 / 3 * part * (V / S - (Z / S) ** 2 / 3)
-    g = 1 - 12 * W**2 / K**2 * slope
-    h = -12 / K**2 * (2 * W * slope**2 + W**2 * bend)
-    cross = -24 / K**2 * W * slope[0] * slope[1]
-    determinant = np.maximum(h[0] * h[1] - cross**2, 1e-6 * h[0] * h[1])
-    step = -np.stack([h[1] * g[0] - cross * g[1], h[0] * g[1] - cross * g[0]]) / determinant
-    kept = np.clip(step, -0.9 * x, 9 * x)
-    # where a number is held back, the other one answers to that
-    is_held = np.abs(step - kept) > 0
-    answer = np.clip(-(g + cross * kept[::-1]) / h, -0.9 * x, 9 * x)
-    first = is_held[0] & ((step[0] / x[0]) ** 2 >= (step[1] / x[1]) ** 2)
-    kept[1] = np.where(first, answer[1], kept[1])
-    kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
+    W = part[0] + part[1]
+    c = 12 * W / (K * K)
+    value = x[0] + x[1] - c * W * W / 3
+    ratio = Z / S
+    slope = 2 / 3 * part * ratio
+    bend = 2 / 3 * part * (V / S - ratio * ratio / 3)
+    g = 1 - c * W * slope
+    h = -c * (2 * slope * slope + W * bend)
+    cross = -2 * c * slope[0] * slope[1]
+    product = h[0] * h[1]
+    determinant = np.maximum(product - cross * cross, 1e-6 * product)
+    step = (cross * g[::-1] - h[::-1] * g) / determinant
+    low, high = -0.9 * x, 9 * x
+    kept = np.minimum(np.maximum(step, low), high)
+    is_held = step != kept
+    if is_held.any():  # where a number is held back, the other one answers to that
+        answer = np.minimum(np.maximum(-(g + cross * kept[::-1]) / h, low), high)
+        size = np.abs(step / x)
+        first = is_held[0] & (size[0] >= size[1])
+        kept[1] = np.where(first, answer[1], kept[1])
+        kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
     new = np.where(value <= best, x + kept, (x + at) / 2)
-    is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-12
-    return new, value, is_small & (np.abs(new - x) < x / 2).all(axis=0)
+    change = np.abs(new - x)
+    is_small = np.abs(g * change).sum(axis=0) <= 1e-12
+    return new, value, is_small & (change < x / 2).all(axis=0)
