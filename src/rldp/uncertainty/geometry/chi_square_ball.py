@@ -179,7 +179,7 @@ def _below_the_distance(gap: Array, p: Array, B: Array) -> Array:
     root = (b + np.sqrt(b * b + 4)) / 2  # of r
     mean = total(p * np.sqrt(gap)) / np.maximum(others, _LEAST)
     x = mean * mean / (b * root * (root * root + 1))  # b √r = r - 1
-    return np.maximum(x, 1e-200)  # where a³ does not underflow yet
+    return np.asarray(np.maximum(x, 1e-200))  # where a³ does not underflow yet
 
 
 class Split(NamedTuple):
