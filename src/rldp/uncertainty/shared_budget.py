@@ -13,7 +13,7 @@ import numpy as np
 
 from rldp._types import Array, Codes, Flags
 from rldp.decimals import shortest
-from rldp.uncertainty.base import ConfidenceSet
+from rldp.uncertainty.base import ConfidenceSet, log_ratio
 from rldp.uncertainty.geometry import paper_quantities
 from rldp.uncertainty.geometry.chi_square_ball import Extremum, Side, Split, negated, worst_split
 
@@ -89,14 +89,15 @@ class BudgetSet(ConfidenceSet):
     def extrema(self, T: Array, s: Codes, share: float = 1.0) -> tuple[Extremum, Extremum]:
         """Smallest and largest mean over each ball with their multipliers; T is (..., n_u)."""
         p, k = self.table.p_u_given_s[s], self.stretch(s, share)
-        return (
-            negated(self.balls.largest_mean(-T, p, k)),
-            self.balls.largest_mean(T, p, k),
-        )
+        found = self.balls.largest_mean(np.stack([-T, T]), p, k)
+        low, high = (Extremum(*each) for each in zip(*found, strict=True))
+        return negated(low), high
 
     def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:
         """The budget is shared in the worst way, but for S values that need none of it."""
-        ratios = super().worst_log_ratios(T_1, s_1, T_2, s_2)
+        T, s = np.stack([T_1, -T_2]), np.stack([s_1, s_2])
+        top, bottom = self.balls.largest_mean(T, self.table.p_u_given_s[s], self.stretch(s)).value
+        ratios = log_ratio(top, -bottom)
         shares = self._is_shared(s_1, s_2) & np.isfinite(ratios)
         if shares.any():
             one, two = (T_1[shares], s_1[shares]), (T_2[shares], s_2[shares])

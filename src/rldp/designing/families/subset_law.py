@@ -34,6 +34,8 @@ class SubsetLaw:
             self._enumerate(p)
         else:
             self._tabulate(p, 1 / n if is_lattice else p.sum() / (self._NODES - 1))
+        j = np.arange(p.size + 1)
+        self._log_binomial = gammaln(p.size + 1) - gammaln(j + 1) - gammaln(p.size - j + 1)
 
     def _enumerate(self, p: Array) -> None:
         self._nodes, sizes = np.zeros(1), np.zeros(1, dtype=int)
@@ -70,16 +72,12 @@ class SubsetLaw:
         return flat.reshape(v.shape)
 
     def _information(self, v: Array, w: Array) -> Array:
-        kappa = _sigmoid(v)
-        log_rho_1 = _log_sigmoid(v) - _log_sigmoid(w)
-        log_rho_0 = _log_sigmoid(-v) - _log_sigmoid(-w)
+        kappa, log_lambda, log_silent = _sigmoid(v), _log_sigmoid(w), _log_sigmoid(-w)
+        log_rho_1, log_rho_0 = _log_sigmoid(v) - log_lambda, _log_sigmoid(-v) - log_silent
         rho_1, rho_0 = np.exp(log_rho_1), np.exp(log_rho_0)
         n = self._law.shape[0] - 1
         j = np.arange(n + 1)
-        log_binomial = gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)
-        sizes = np.exp(
-            log_binomial + j * _log_sigmoid(w)[:, None] + (n - j) * _log_sigmoid(-w)[:, None]
-        )
+        sizes = np.exp(self._log_binomial + j * log_lambda[:, None] + (n - j) * log_silent[:, None])
         slope = rho_1 - rho_0
         W = np.multiply.outer(slope, self._nodes)
         W += (rho_0 + slope * self._rest * _sigmoid(w))[:, None]

@@ -21,8 +21,15 @@ from rldp._types import Array, Flags
 
 _ALL = 40.0  # log(β_1/β_2) where one ball has all of a shared budget, up to rounding
 _STEPS = 60  # of Newton at most; a handful is usual
+_MANY = 64  # rows that are worth a look at which of them are left
 _ULP = float(np.finfo(float).eps)
 _NO_DISTANCE = 1e-18  # of the size of a vector
+_LEAST = 1e-300  # instead of nothing, to divide by
+
+
+def total(terms: Array) -> Array:
+    """Σ_u, with less overhead on small arrays than `terms.sum(axis=-1)`."""
+    return np.asarray(np.add.reduce(terms, axis=-1))
 
 
 class Extremum(NamedTuple):
@@ -34,20 +41,17 @@ class Extremum(NamedTuple):
 
 
 LargestMean = Callable[[Array, Array, Array], Extremum]
+Excess = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 
 def largest_mean(T: Array, p: Array, k: Array) -> Extremum:
     """max R·T over the ball, with η = max T + distance; k = ∞ stands for all distributions."""
-    T, p = np.broadcast_arrays(T, p)
-    k = np.broadcast_to(k, T.shape[:-1])
     top = T.max(axis=-1)
     gap = top[..., None] - T
     x = _distance_to_top(gap, p, k)
-    S = (p * np.sqrt(gap + x[..., None])).sum(axis=-1)
-    finite = np.isfinite(k)
-    safe = np.where(finite, k, 1.0)
-    value = np.where(finite, top + (x - (S / safe) ** 2), top)
-    return Extremum(value, x, np.where(finite, 2 * S**2 / safe**3, 0.0))
+    S = total(p * np.sqrt(gap + x[..., None])) / k
+    fall = S * S
+    return Extremum(top + (x - fall), x, 2 * fall / k)
 
 
 def negated(found: Extremum) -> Extremum:
@@ -115,42 +119,67 @@ def attained_minimum(T: Array, p: Array, B: float) -> Attained:
 
 
 def _distance_to_top(gap: Array, p: Array, k: Array) -> Array:
-    """x = η - max T with S Z = k²."""
-    A = np.where(np.isfinite(k), k, 1.0) ** 2
+    """x = η - max T with S Z = k², and 0 where S Z is at most k² for all x.
+
+    Products √((x + g)(x + h)) are x + (g + h)/2 - ∫ ρ(s)/(x + s) ds with ρ ≥ 0, so the derivative
+    of S² is S Z = 1 + ∫ ρ(s)/(x + s)² ds.
+    """
+    seen = p > 0
+    lowest = np.where(seen, gap, np.inf).min(axis=-1)  # no empty cell has a part in S and Z
+    gap = np.where(seen, gap - lowest[..., None], 0.0)
     D = gap.max(axis=-1)
-    gap = gap / np.where(D > 0, D, 1.0)[..., None]  # so that no size of T under- or overflows
-    at_top = gap == 0
-    mass = np.where(at_top, p, 0.0).sum(axis=-1)
-    below = np.where(at_top, 0.0, p)
-    root = np.sqrt(np.where(at_top, 1.0, gap))
-    S_0, Z_0 = (below * root).sum(axis=-1), (below / root).sum(axis=-1)
-    # no x is needed where the top is empty and the rest already reaches k², or nothing varies
-    is_zero = (mass == 0) & (S_0 * Z_0 <= A) | (S_0 == 0) | (D == 0) | ~np.isfinite(k)
-    A_1 = np.where(is_zero, 2.0, np.maximum(A, 1 + 1e-15))
-    # S Z ≤ (r+1)²/4r with r² = 1 + 1/x (Kantorovich), and S Z ≥ mass · S_0/√x
-    r = 2 * A_1 - 1 + 2 * np.sqrt(A_1 * (A_1 - 1))
-    high = 1 / ((r - 1) * (r + 1))
-    low = np.where(mass > 0, (mass * S_0 / A_1) ** 2, 1e-30)
-    low = np.log(np.maximum(np.minimum(low, high), 1e-200))  # where a³ does not underflow yet
-    high = np.log(high)
-    log_x = high
+    is_zero = (D == 0) | np.isinf(k)
+    D = np.where(is_zero, 1.0, D)
+    gap = gap / D[..., None]  # so that no size of T under- or overflows
+    B = np.where(is_zero, np.inf, np.maximum((k - 1) * (k + 1), 1e-15))
+    x = np.where(is_zero, 1.0, _below_the_distance(gap, p, B))
+    x = newton_from_below(_excess, gap, p, B, x)
+    return np.where(is_zero, 0.0, np.maximum(D * x - lowest, 0.0))
+
+
+def _excess(gap: Array, p: Array, x: Array) -> tuple[Array, Array]:
+    """S Z - 1 and its slope over log x."""
+    a = np.sqrt(gap + x[..., None])
+    inverse = p / a
+    S, Z, W = total(p * a), total(inverse), total(inverse / (a * a))
+    return np.maximum(S * Z - 1, 0.0), x * (Z * Z - S * W) / 2
+
+
+def newton_from_below(excess: Excess, gap: Array, p: Array, B: Array, x: Array) -> Array:
+    """Where an excess of the form ∫ ρ(s)/(x + s)² ds, ρ ≥ 0, is B, from an x below.
+
+    By Minkowski 1/√excess is concave in x, so that Newton's steps towards 1/√B never pass it.
+    """
     for _ in range(_STEPS):
-        # Newton on log log S Z, which is nearly linear in log x, kept inside the bracket
-        x = np.exp(log_x)[..., None]
-        a = np.sqrt(gap + x)
-        S, Z, W = (p * a).sum(axis=-1), (p / a).sum(axis=-1), (p / a**3).sum(axis=-1)
-        excess = np.maximum(np.log(S * Z), 1e-17)
-        is_low = excess > np.log(A_1)
-        low, high = np.where(is_low, log_x, low), np.where(is_low, high, log_x)
-        slope = x[..., 0] * (Z / S - W / Z) / (2 * excess)
-        step = np.log(excess / np.log(A_1)) / np.where(slope == 0, -1.0, slope)
-        step = np.where(is_zero, 0.0, step)
-        new, is_there = log_x - step, np.abs(step) < 1e-8
-        halved = np.where((new > low) & (new < high), new, (low + high) / 2)
-        log_x = np.where(is_there, new, halved)
-        if is_there.all():
+        value, slope = excess(gap, p, x)
+        step = 2 * value * (1 - np.sqrt(value / B)) / np.minimum(slope, -_LEAST)
+        step = np.maximum(step, 0.0)  # back is rounding
+        x = x + x * step
+        is_open = step > 1e-8
+        n_open = np.count_nonzero(is_open)
+        if n_open == 0:
             break
-    return np.where(is_zero, 0.0, D * np.exp(log_x))
+        if 2 * n_open < x.size >= _MANY:  # go on with the others alone
+            p = np.broadcast_to(p, gap.shape)[is_open]
+            x[is_open] = newton_from_below(excess, gap[is_open], p, B[is_open], x[is_open])
+            break
+    return x
+
+
+def _below_the_distance(gap: Array, p: Array, B: Array) -> Array:
+    """An x with S Z ≥ 1 + B; it is the largest one where gaps have two values, of which 0 is one.
+
+    With the mass m at gap 0 and S', Z' of the others, S Z is m² + S' Z' + m (S'/√x + √x Z'). Here
+    S' Z' ≥ (1 - m)², and S'²/x ≥ S'(0)²/x + (1 - m)² =: (1 - m)² r². So S Z ≥ 1 + B if
+    m (1 - m) (√r - 1/√r)² = B.
+    """
+    at_top = gap == 0
+    m, others = total(p * at_top), total(p * ~at_top)
+    b = np.sqrt(B / np.maximum(m * others, _LEAST))
+    root = (b + np.sqrt(b * b + 4)) / 2  # of r
+    mean = total(p * np.sqrt(gap)) / np.maximum(others, _LEAST)
+    x = mean * mean / (b * root * (root * root + 1))  # b √r = r - 1
+    return np.asarray(np.maximum(x, 1e-200))  # where a³ does not underflow yet
 
 
 class Split(NamedTuple):
@@ -192,16 +221,17 @@ def worst_split(
     Where one mean is constant, the other gets all of the budget.
     Balls of another kind bring their own `largest`.
     """
-    shape = one.weight.shape
+    # both means at once, the smaller one as the largest of -T
+    T, p = np.stack([one.T, -two.T]), np.stack([one.p, two.p])
+    weight, shape = np.stack([one.weight, two.weight]), one.weight.shape
     low, high = np.full(shape, -_ALL), np.full(shape, _ALL)
     x, old_x, old_y = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for step in range(_STEPS):
-        first, second = budget / (1 + np.exp(-x)), budget / (1 + np.exp(x))  # x = log(β_1/β_2)
-        top = largest(one.T, one.p, 1 + first / one.weight)
-        bottom = negated(largest(-two.T, two.p, 1 + second / two.weight))
-        gain, loss = top.slope / one.weight, -bottom.slope / two.weight
+        parts = budget / (1 + np.exp(np.stack([-x, x])))  # x = log(β_1/β_2)
+        found = largest(T, p, 1 + parts / weight)
+        gain, loss = found.slope / weight
         if ratio is None:
-            gain, loss = gain * bottom.value, loss * top.value
+            gain, loss = gain * -found.value[1], loss * found.value[0]
         else:
             loss = loss * ratio
         y = np.log(np.maximum(gain, 1e-300)) - np.log(np.maximum(loss, 1e-300))
@@ -218,10 +248,11 @@ def worst_split(
         if is_there.all():
             break
         old_x, old_y = x, y
-        is_inside = (new > low) & (new < high) & (step % 4 < 3)  # halving now and then
+        is_inside = (new > low) & (new < high) & (step < 8 or step % 4 < 3)  # halving now and then
         new = np.where(is_one_sided, end, np.where(is_inside, new, (low + high) / 2))
         x = np.where(is_there, x, new)
-    return Split(first, top, bottom)
+    top, bottom = (Extremum(*each) for each in zip(*found, strict=True))
+    return Split(parts[0], top, negated(bottom))
 
 
 def shared_maximum(
@@ -279,25 +310,30 @@ def _newton(
     """
     a = np.sqrt(gap + x[..., None])
     inverse = p / a
-    S, Z = (p * a).sum(axis=-1), inverse.sum(axis=-1) / 2
-    V = -(inverse / (a * a)).sum(axis=-1) / 4
+    S, Z, V = total(p * a), total(inverse) / 2, -total(inverse / (a * a)) / 4
     part = np.cbrt((weight * S / 2) ** 2)
-    W = part.sum(axis=0)
-    value = x.sum(axis=0) - 4 * W**3 / K**2
-    slope = 2 / 3 * part * Z / S
-    bend = 2 / 3 * part * (V / S - (Z / S) ** 2 / 3)
-    g = 1 - 12 * W**2 / K**2 * slope
-    h = -12 / K**2 * (2 * W * slope**2 + W**2 * bend)
-    cross = -24 / K**2 * W * slope[0] * slope[1]
-    determinant = np.maximum(h[0] * h[1] - cross**2, 1e-6 * h[0] * h[1])
-    step = -np.stack([h[1] * g[0] - cross * g[1], h[0] * g[1] - cross * g[0]]) / determinant
-    kept = np.clip(step, -0.9 * x, 9 * x)
-    # where a number is held back, the other one answers to that
-    is_held = np.abs(step - kept) > 0
-    answer = np.clip(-(g + cross * kept[::-1]) / h, -0.9 * x, 9 * x)
-    first = is_held[0] & ((step[0] / x[0]) ** 2 >= (step[1] / x[1]) ** 2)
-    kept[1] = np.where(first, answer[1], kept[1])
-    kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
+    W = part[0] + part[1]
+    c = 12 * W / (K * K)
+    value = x[0] + x[1] - c * W * W / 3
+    ratio = Z / S
+    slope = 2 / 3 * part * ratio
+    bend = 2 / 3 * part * (V / S - ratio * ratio / 3)
+    g = 1 - c * W * slope
+    h = -c * (2 * slope * slope + W * bend)
+    cross = -2 * c * slope[0] * slope[1]
+    product = h[0] * h[1]
+    determinant = np.maximum(product - cross * cross, 1e-6 * product)
+    step = (cross * g[::-1] - h[::-1] * g) / determinant
+    low, high = -0.9 * x, 9 * x
+    kept = np.minimum(np.maximum(step, low), high)
+    is_held = step != kept
+    if is_held.any():  # where a number is held back, the other one answers to that
+        answer = np.minimum(np.maximum(-(g + cross * kept[::-1]) / h, low), high)
+        size = np.abs(step / x)
+        first = is_held[0] & (size[0] >= size[1])
+        kept[1] = np.where(first, answer[1], kept[1])
+        kept[0] = np.where(is_held.any(axis=0) & ~first, answer[0], kept[0])
     new = np.where(value <= best, x + kept, (x + at) / 2)
-    is_small = np.abs(g * (new - x)).sum(axis=0) <= 1e-12
-    return new, value, is_small & (np.abs(new - x) < x / 2).all(axis=0)
+    change = np.abs(new - x)
+    is_small = np.abs(g * change).sum(axis=0) <= 1e-12
+    return new, value, is_small & (change < x / 2).all(axis=0)

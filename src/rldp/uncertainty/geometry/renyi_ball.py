@@ -20,41 +20,46 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
-from rldp.uncertainty.geometry.chi_square_ball import Attained, Extremum
+from rldp.uncertainty.geometry.chi_square_ball import (
+    Attained,
+    Extremum,
+    newton_from_below,
+    total,
+)
 
-_STEPS = 100  # of Newton at most; a handful is usual
 _LEAST_TAU = 1e-15  # less is not told from nothing
-_LEAST_CHANCE = 1e-300
+_LEAST_CHANCE = _LEAST_DISTANCE = 1e-300
+_LARGEST = 690.0  # whose power of e is a number, with room for a product
 _ULP = float(np.finfo(float).eps)
 
 
-class _Sums(NamedTuple):
-    """At η = max T + x: λ less log x, and what Newton's step for log τ over log x asks for."""
-
-    log_mean: Array
-    log_tau: Array
-    slope: Array
-
-
 class _Optimum(NamedTuple):
-    """The best multiplier, its distance x from the top and λ, both for T of range 1."""
+    """The best multiplier, for T of range 1: its distance x from the top, and λ.
+
+    The highest cell that was seen is `lowest` below the top and `beyond` = x + lowest below η.
+    """
 
     gap: Array
     range: Array
-    x: Array
-    log_mean: Array  # less log x, unless x = 0
+    lowest: Array
+    beyond: Array
+    log_mean: Array  # less log beyond
     tau: Array
+
+    @property
+    def x(self) -> Array:
+        """How far η is above the top."""
+        return self.beyond - self.lowest
 
     @property
     def gain(self) -> Array:
         """e^(λ - τ): how much the largest mean stays below η, and grows with τ."""
-        return self.range * np.where(self.x > 0, self.x, 1.0) * np.exp(self.log_mean - self.tau)
+        return self.range * self.beyond * np.exp(self.log_mean - self.tau)
 
     @property
     def fall(self) -> Array:
         """How far the largest mean stays below the top, without the cancellation of gain - x."""
-        beside = self.x * np.expm1(self.log_mean - self.tau)
-        return self.range * np.where(self.x > 0, beside, np.exp(self.log_mean - self.tau))
+        return self.range * (self.lowest + self.beyond * np.expm1(self.log_mean - self.tau))
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,11 @@ class PowerBall:
     def attained_minimum(self, T: Array, p: Array, cost: float) -> Attained:
         """min R·T over the ball with k = 1 + cost, from below, and an R that attains it."""
         best = self._optimum(-T, p, self.tau(np.asarray(cost)))
-        low, a, n = T.min(axis=-1), self.exponent, T.shape[-1] + 16
-        # sums of n terms are off by as many last digits, logarithms of them by as much of 1
-        of_log = np.where((best.x == 0) & (a > 0), 1 / (a or 1.0), 0.0) + abs(best.log_mean)
-        of_log = np.where(np.isinf(of_log), 0.0, of_log)
-        rounding = best.gain * (n * of_log + 8 * best.tau) + 8 * (abs(best.fall) + best.range)
+        low, n = T.min(axis=-1), T.shape[-1] + 16
+        # sums of n terms are off by as many last digits, and so is log(1 + sum)
+        rounding = best.gain * (n * best.log_mean + 8 * best.tau) + 8 * (
+            abs(best.fall) + best.range
+        )
         value = low + best.fall - _ULP * (rounding + 2 * abs(low))
         return Attained(value, self._attained(best, -T, p))
 
@@ -97,69 +102,67 @@ class PowerBall:
         return np.asarray(np.log1p(cost) / a if a else cost)
 
     def _optimum(self, T: Array, p: Array, tau: Array) -> _Optimum:
-        T, p = np.broadcast_arrays(T, p)
-        tau = np.broadcast_to(tau, T.shape[:-1])
-        is_free = np.isinf(tau)
         gap = T.max(axis=-1, keepdims=True) - T
         D = gap.max(axis=-1)
         gap = gap / np.where(D > 0, D, 1.0)[..., None]
-        at_top = gap == 0
-        below = np.where(at_top, 0.0, p)
-        is_full = below.sum(axis=-1) == 0  # all mass lies at the top already
-        is_empty = np.where(at_top, p, 0.0).sum(axis=-1) == 0
-        log_gap = np.log(np.where(at_top, 1.0, gap))
-        mean, log_Z = self._without_distance(log_gap, below)
-        is_zero = is_full | is_free | (is_empty & ((1 - self.exponent) * mean + log_Z <= tau))
-        x, beside = self._distance(gap, p, np.where(is_zero, np.nan, np.maximum(tau, _LEAST_TAU)))
-        mean = np.where(is_zero, np.where(is_full | is_free, -np.inf, mean), beside)
-        return _Optimum(gap, D, np.where(is_zero, 0.0, x), mean, tau)
-
-    def _without_distance(self, log_gap: Array, below: Array) -> tuple[Array, Array]:
-        """λ and log Z at η = max T, over the cells below the top."""
+        seen = p > 0
+        lowest = np.where(seen, gap, np.inf).min(axis=-1)  # no empty cell has a part in the means
+        above = np.where(seen, gap - lowest[..., None], 0.0)
+        is_zero = (above.max(axis=-1) == 0) | np.isinf(tau)
+        x = self._distance(above, p, np.where(is_zero, np.inf, np.maximum(tau, _LEAST_TAU)))
+        beyond = np.where(is_zero, lowest, np.maximum(x, lowest))
+        v = np.log1p(above / np.where(beyond > 0, beyond, 1.0)[..., None])
         a = self.exponent
-        with np.errstate(divide="ignore"):
-            log_Z = np.log((below * np.exp((a - 1) * log_gap)).sum(axis=-1))
-            if a == 0:
-                return (below * log_gap).sum(axis=-1), log_Z
-            return np.log((below * np.exp(a * log_gap)).sum(axis=-1)) / a, log_Z
+        log_mean = np.log1p(total(p * np.expm1(a * v))) / a if a else total(p * v)
+        return _Optimum(gap, D, lowest, beyond, log_mean, tau)
 
-    def _distance(self, gap: Array, p: Array, tau: Array) -> tuple[Array, Array]:
-        """x with (1-a) λ + log Z = τ for gaps up to 1, and λ - log x there; any x for no τ."""
-        is_open = ~np.isnan(tau)
-        tau = np.where(is_open, tau, 1.0)
-        # R ≥ p (1 + 1/x)^(a-1), so that no divergence exceeds (1-a) log(1 + 1/x)
-        with np.errstate(over="ignore"):
-            high = -np.log(np.expm1(np.minimum(tau / (1 - self.exponent), 600.0)))
-        low = np.full(tau.shape, -690.0)
-        log_x, target = high, np.log(tau)
-        for _ in range(_STEPS):
-            sums = self._sums(gap, p, log_x)
-            is_low = sums.log_tau > target
-            low, high = np.where(is_low, log_x, low), np.where(is_low, high, log_x)
-            step = (sums.log_tau - target) / np.where(sums.slope < 0, sums.slope, -1.0)
-            step = np.where(is_open, step, 0.0)
-            new = log_x - step
-            is_inside = (new > low) & (new < high)
-            is_there = (np.abs(step) < 1e-8) | (high - low < 1e-12)
-            log_x = np.where(is_inside | (np.abs(step) < 1e-8), new, (low + high) / 2)
-            if is_there.all():
-                break
-        return np.exp(log_x), self._sums(gap, p, log_x).log_mean
+    def _distance(self, gap: Array, p: Array, tau: Array) -> Array:
+        """x with (1-a) λ + log Z = τ for gaps from 0 to 1; any x where τ = ∞.
 
-    def _sums(self, gap: Array, p: Array, log_x: Array) -> _Sums:
-        a = self.exponent
-        v = np.log1p(gap * np.exp(-log_x)[..., None])  # log((η - T)/x)
+        The derivative of e^λ is e^τ. Power means of x + gap with a from -1 to 1 have the form
+        x + c - ∫ ρ(s)/(x + s) ds, ρ ≥ 0, so that e^τ - 1 is ∫ ρ(s)/(x + s)² ds.
+        """
+        B = np.expm1(np.minimum(tau, _LARGEST))
+        x = self._below_the_distance(gap, p, tau, B)
+        return newton_from_below(self._excess, gap, p, B, x)
+
+    def _excess(self, gap: Array, p: Array, x: Array) -> tuple[Array, Array]:
+        """e^τ - 1 at a distance x, and its slope over log x."""
+        a, q = self.exponent, self.order
+        y = 1 + gap / x[..., None]
+        power = y ** (a - 1) if a else 1 / y
+        mass = p * power
+        Z, W = total(mass), total(mass / y)
+        S = total(mass * y) if a else 1.0
+        u = power / Z[..., None]  # R/p; every term of the divergence is positive
+        terms = np.expm1((1 - q) * np.log(u)) + (q - 1) * (u - 1) if a else u - 1 - np.log(u)
+        tau = np.maximum(total(p * terms), _LEAST_CHANCE)
         if a:
-            S_1 = (p * np.expm1(a * v)).sum(axis=-1)
-            log_mean, S = np.log1p(S_1) / a, 1 + S_1
-        else:
-            log_mean, S = (p * v).sum(axis=-1), np.ones(log_x.shape)
-        Z_1 = (p * np.expm1((a - 1) * v)).sum(axis=-1)
-        Z = np.where(Z_1 > -0.5, 1 + Z_1, (p * np.exp((a - 1) * v)).sum(axis=-1))
-        W = (p * np.exp((a - 2) * v)).sum(axis=-1)
-        log_Z = np.where(Z_1 > -0.5, np.log1p(np.maximum(Z_1, -0.5)), np.log(Z))
-        tau = np.maximum((1 - a) * log_mean + log_Z, 1e-17)
-        return _Sums(log_mean, np.log(tau), (1 - a) * (Z / S - W / Z) / tau)
+            tau = np.log1p(tau) / (q - 1)
+        excess = np.expm1(tau)
+        return excess, (1 - a) * (1 + excess) * (Z / S - W / Z)
+
+    def _below_the_distance(self, gap: Array, p: Array, tau: Array, B: Array) -> Array:
+        """An x below the solution: the better one of two bounds.
+
+        With the mass m at gap 0 the solution has e^τ ≥ m (e^λ/x)^(1-a), and the other η - T have at
+        least the geometric mean of their gaps as their mean, beside x. Besides, the concave 1/√B
+        lies below its asymptote for large x, which the variance and the skewness determine.
+        """
+        a, at_top = self.exponent, gap == 0
+        m, others = total(p * at_top), total(p * ~at_top)
+        others = np.where(others > 0, others, 1.0)
+        log_r = np.minimum((tau - np.log(m)) / (1 - a), _LARGEST)
+        log_r = np.log((np.exp(a * log_r) - m) / others) / a if a else log_r / others
+        geometric = np.exp(total(p * np.log(np.where(at_top, 1.0, gap))) / others)
+        near = geometric / np.expm1(np.minimum(log_r, _LARGEST))
+        mean = total(p * gap)
+        away = gap - mean[..., None]
+        square = p * away * away
+        variance = np.maximum(total(square), _LEAST_CHANCE)
+        skew = (2 - a) / 3 * total(square * away) / variance
+        far = np.sqrt((1 - a) / 2 * variance / B) - mean - skew
+        return np.maximum(np.maximum(near, far), _LEAST_DISTANCE)
 
     def _attained(self, best: _Optimum, T: Array, p: Array) -> Array:
         a, x = self.exponent, best.x[..., None]
@@ -169,13 +172,14 @@ class PowerBall:
         R = np.where(at_end, 0.0, p * np.where(at_end, 1.0, g) ** (a - 1))
         is_tilted = x > 0
         total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
-        spared = np.exp((1 - a) * best.log_mean - best.tau)[..., None]
+        spared = best.beyond ** (1 - a) * np.exp((1 - a) * best.log_mean - best.tau)
+        spared = spared[..., None]
         R *= np.where(is_tilted, 1 / total, spared)
         # empty cells at the top get what the others can spare
         spare = np.where(is_tilted[..., 0], 0.0, np.maximum(1 - R.sum(axis=-1), 0.0))
         end = np.broadcast_to(T, R.shape).argmax(axis=-1)[..., None]
         np.put_along_axis(R, end, np.take_along_axis(R, end, -1) + spare[..., None], -1)
-        is_full = np.isneginf(best.log_mean) & np.isfinite(best.tau)
+        is_full = (best.beyond == 0) & np.isfinite(best.tau)  # all mass is at the top already
         R = np.where(is_full[..., None], p, R)
         # what was seen keeps a chance, also below the smallest number
         is_seen = (p > 0) & np.isfinite(x + best.tau[..., None])
