@@ -137,6 +137,17 @@ def test_the_witness_of_a_structured_channel_names_the_output(case):
     check_witness(channel, F, rldp.audit(channel, F))
 
 
+def test_the_witness_shows_no_symbol_that_its_value_of_s_cannot_show():
+    """S = 1 never has U = 1, the one cell that shows symbol 0 in its block."""
+    own = [[[0.5, 0.5], [0.0, 1.0]], [[0.0, 1.0], [0.5, 0.5]]]
+    channel = rldp.UnaryChannel(np.array(own), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    F = rldp.KnownDistribution(rldp.Table([[0, 0], [1, 0]]))
+    audit = rldp.audit(channel, F)
+    assert math.isinf(audit.epsilon)
+    assert audit.witness.y[1] == 0
+    check_witness(channel, F, audit)
+
+
 @given(audited(("cells",)))
 def test_the_witness_of_unary_encoding_names_the_word(case):
     """A bit for each cell, both bits possible."""

@@ -156,7 +156,10 @@ class UnaryChannel(Channel):
         if self.n_blocks == n_s:
             vectors = self._ratio.transpose(2, 0, 1).reshape(n_z * n_s, n_u)
             s, symbol = np.tile(np.arange(n_s), n_z), np.repeat(np.arange(n_z), n_s)
-            occurs = (self.other.T.ravel() > 0) | np.isinf(vectors).any(axis=1)
+            is_shared, is_endless = self.other.T.ravel() > 0, np.isinf(vectors)
+            # 0 where neither this cell nor any other S value shows the symbol
+            vectors = np.where(is_shared[:, None] | is_endless, vectors, 0.0)
+            occurs = is_shared | is_endless.any(axis=1)
             vectors, s, symbol = vectors[occurs], s[occurs], symbol[occurs]
         else:
             vectors = np.concatenate([self._ratio.max(axis=2), self._ratio.min(axis=2)])
