@@ -104,24 +104,23 @@ class RelaxedRounds:
 
     def _couple(self, *, is_near: bool) -> bool:
         """Couple into whole columns; whether the relaxed master was changed after that."""
-        gap, optimum = self._gap, self._optimum
         self._add_coupled()
-        is_changed = self._should_split(gap, is_near=is_near)
+        is_changed = self._should_split(is_near=is_near)
         if is_changed:
             self._split()
-        elif gap < SETTINGS.rounds.dual_limits_gap * optimum.value:
-            is_changed = self.relaxed.lift_dual_limits(optimum)
+        else:
+            is_changed = self.relaxed.lift_dual_limits(self._optimum)
         if is_changed:
             self._optimum = self.relaxed.solved()
         return is_changed
 
-    def _should_split(self, gap: float, *, is_near: bool) -> bool:
+    def _should_split(self, *, is_near: bool) -> bool:
         """Whether coupling loses so much beside the gap that groups should be smaller."""
         if self._optimum.is_limited.any():
             return False  # the value is too large, which says nothing of coupling
         loss = self._optimum.value - self._incumbent.value
         can_split = self._has_one_group or (is_near and self._classes.can_refine)
-        return can_split and gap < SETTINGS.rounds.coupling_loss * loss
+        return can_split and self._gap < SETTINGS.rounds.coupling_loss * loss
 
     def _finish(self) -> None:
         """Lift the limits on duals, keep the vertices in use, and couple once more."""

@@ -131,7 +131,6 @@ class RelaxedRounds:
     coupling_period: int = 5  # rounds between two couplings into whole columns
     unsmoothed_period: int = 3  # rounds of which one prices at the duals of the master itself
     coupling_loss: float = 3.0  # a gap below so many times the loss of coupling splits groups
-    dual_limits_gap: float = 0.25  # relative gap below which duals may be negative
     heavy_cell: float = 0.05  # of all records: cells whose level tells groups apart at first,
     least_heavy_cell: float = 0.01  # down to this
     least_level: float = math.exp(-1)  # of T: lower levels are not told apart
