@@ -72,7 +72,7 @@ def forked_workers(fork_server):
 
 
 @pytest.fixture(scope="module")
-def workers(forked_workers):  # noqa: ARG001  # in place
+def workers(forked_workers):  # noqa: ARG001  # they fork
     """Processes that all tests of a file share: the next one is ready before it is needed."""
     from rldp.studio.workers import Workers
 

@@ -40,7 +40,7 @@ ADULT = "data=adult&s=race&u=sex&alpha=0.05&epsilon=1"
 
 
 @pytest.fixture(scope="module")
-def studio(forked_workers):  # noqa: ARG001  # in place
+def studio(forked_workers):  # noqa: ARG001  # they fork
     server = Studio(limits=Limits(upload=32 << 20))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from rldp.tables import plain_csv
 from rldp.tables.plain_csv import ListedColumn, PlainRecords
 
 
@@ -113,6 +114,34 @@ def test_labels_of_one_slot_are_told_apart():
     for _ in range(2):
         assert column.array(raw, marks[:-1], marks[1:]).to_pylist() == labels
     assert column._bits > 1
+
+
+def labels_of_one_sum() -> tuple[bytes, bytes]:
+    """Two labels that have the same slot for all factors, since these are powers of one number."""
+    root = np.array([plain_csv._ROOT], dtype=np.uint64)
+    rng = np.random.default_rng(0)
+    places = 256 ** np.arange(8, dtype=np.uint64)
+    second = rng.integers(-25, 26, (1_500_000, 8))  # differences of the bytes of the second words
+    left = -(second.astype(np.uint64) * places).sum(axis=1, dtype=np.uint64) * root
+    first = np.empty_like(second)
+    for i in range(8):
+        byte = (left & np.uint64(255)).astype(np.int64)
+        first[:, i] = np.where(byte < 128, byte, byte - 256)
+        left = (left - first[:, i].astype(np.uint64)) >> np.uint64(8)
+    found = np.flatnonzero((np.abs(first) <= 25).all(axis=1))[0]
+    one = np.full(16, ord("M"))
+    two = one + np.concatenate([first[found], second[found]])
+    return bytes(one.tolist()), bytes(two.tolist())
+
+
+def test_labels_that_are_forged_to_collide_are_left_to_the_parser():
+    one, two = labels_of_one_sum()
+    words = np.frombuffer(one + two, dtype="<u8").reshape(2, 2).tolist()
+    sums = {(a + b * plain_csv._ROOT) % 2**64 for a, b in words}
+    assert one != two
+    assert len(sums) == 1
+    text = b"%b,b,c\n%b,b,c\n" % (one, two)
+    assert read(text) == ([], text)
 
 
 @pytest.mark.parametrize("text", [b'",a"b,c\n', b'"a,b",c\n'])

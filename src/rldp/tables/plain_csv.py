@@ -16,16 +16,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from rldp._types import Integers
-
-Words = NDArray[np.uint64]
-Marked = NDArray[np.bool_]
+from rldp._types import Integers, Words
 
 _WORD = 8  # bytes of a word
 _MOST_WORDS = 8  # of a label
 _MOST_LABELS = 256  # of a column
+_MOST_TABLES = 40  # that are tried; labels may be made to collide in all of them
 _ROOT = 0x9E3779B97F4A7C15  # odd, with bits that look random: the golden ratio's
 _LINE_END, _RETURN, _QUOTE = b'\n\r"'
 # the mask for word i of a text of n bytes, at [i, n]: a text ends before its last word does
@@ -150,6 +147,7 @@ class ListedColumn:
     """The labels of a column as they are written, numbered in the order in which they come.
 
     A hash table gives the number that a text can have; its words then tell whether it does.
+    Each label has a slot of its own.
     The number 0 is the empty text's, whose words are all 0: no other has such words, since no text
     here has zero bytes.
     """
@@ -159,11 +157,11 @@ class ListedColumn:
         self._labels = [b""]
         self._texts: Any = ()  # the labels without their quotes
         self._words: Words = np.zeros((1, 1), dtype=np.uint64)  # at [i, number]
-        self._bits, self._seed = 10, 0
+        self._bits, self._tries = 10, 0
         self._rebuild()
 
     def array(self, raw: bytearray, before: Integers, after: Integers) -> Any:
-        """The texts between two marks as an Arrow dictionary, None if they are too long or many."""
+        """The texts between two marks as an Arrow dictionary; None if they do not fit in here."""
         numbers = self._numbers(raw, before, after)
         if numbers is None:
             return None
@@ -199,11 +197,12 @@ class ListedColumn:
             new = int(is_known.argmin())
             self._labels.append(bytes(raw[int(before[new]) + 1 : int(after[new])]))
             self._words = np.column_stack([self._words, [word[new] for word in words]])
-            if self._is_taken(int(slots[new])):
-                self._rebuild()
+            if not self._is_taken(int(slots[new])):
+                self._table[slots[new]] = len(self._labels) - 1
+            elif self._rebuild():
                 slots = self._slots(words)
             else:
-                self._table[slots[new]] = len(self._labels) - 1
+                return None
 
     def _slots(self, words: Sequence[Words]) -> Integers:
         """The place of each text in the table: a sum of products, of which the highest bits."""
@@ -217,18 +216,19 @@ class ListedColumn:
     def _is_taken(self, slot: int) -> bool:
         return slot == 0 or bool(self._table[slot])
 
-    def _rebuild(self) -> None:
+    def _rebuild(self) -> bool:
         """Find factors that give each label a slot of its own, in a larger table if need be."""
-        while True:
-            powers = range(1 + self._seed * _MOST_WORDS, 1 + (self._seed + 1) * _MOST_WORDS)
+        while self._tries < _MOST_TABLES:
+            powers = range(1 + self._tries * _MOST_WORDS, 1 + (self._tries + 1) * _MOST_WORDS)
             self._factors = [np.uint64(pow(_ROOT, power, 1 << 64)) for power in powers]
-            self._seed += 1
+            self._tries += 1
             slots = self._slots(list(self._words))
             if np.unique(slots).size == len(self._labels):
-                break
-            self._bits = min(self._bits + self._seed % 2, 20)
-        self._table: Integers = np.zeros(1 << self._bits, dtype=np.int64)
-        self._table[slots] = np.arange(len(self._labels))
+                self._table: Integers = np.zeros(1 << self._bits, dtype=np.int64)
+                self._table[slots] = np.arange(len(self._labels))
+                return True
+            self._bits = min(self._bits + self._tries % 2, 20)
+        return False
 
 
 def _binary_array(texts: Sequence[bytes]) -> Any:
