@@ -15,6 +15,7 @@ from rldp.release.keeping import FINGERPRINT_COLUMN, short_fingerprint
 from rldp.release.randomness import SecureWords
 from rldp.release.shuffle import Shuffle
 from rldp.release.writers import BatchWriter
+from rldp.tables.arrow_arrays import text_array
 from rldp.tables.file_formats import file_format, is_compressed, is_text
 
 _ROWS = 65_536
@@ -41,7 +42,7 @@ def export(collection: Collection, target: Path) -> int:
         shuffled = Shuffle(schema, SecureWords(), target.absolute().parent, stack)
         for part in collection.store.batches(_ROWS):
             labels = p.report_labels.texts(codes.reports(part)).cast(pa.string())
-            marks = pa.array([short_fingerprint(p.fingerprint)] * len(part), pa.string())
+            marks = pa.repeat(text_array([short_fingerprint(p.fingerprint)])[0], len(part))
             shuffled.add(pa.RecordBatch.from_arrays([labels, marks][: len(fields)], schema=schema))
             n += len(part)
         if not n:

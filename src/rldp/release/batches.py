@@ -30,6 +30,7 @@ from rldp.release.frames import no_texts
 from rldp.release.interface import Released
 from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, bare_type, short_fingerprint
 from rldp.release.randomness import Randomness, WordSource
+from rldp.tables.arrow_arrays import integer_array, text_array
 from rldp.tables.frame_columns import unknown_column
 from rldp.tables.schema import Column
 from rldp.tables.sources import Source
@@ -133,7 +134,7 @@ class BatchRelease:
         label = _label(source)
         if self.layout.missing == "drop":
             rows = np.flatnonzero(complete_rows(_by_name(batch), self.p, label))
-            batch = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+            batch = batch if len(rows) == batch.num_rows else batch.take(integer_array(rows))
         columns = _by_name(batch)
         s, u = record_codes(columns, self.p, label=label, place=place)
         kept = [columns[name].cast(schema.field(name).type) for name in self.layout.keep]
@@ -143,7 +144,8 @@ class BatchRelease:
         if self.is_escaped:
             out = [escaped_column(values) for values in out]
         if self.layout.fingerprint:
-            out.append(pa.repeat(short_fingerprint(self.p.fingerprint), batch.num_rows))
+            mark = text_array([short_fingerprint(self.p.fingerprint)])[0]
+            out.append(pa.repeat(mark, batch.num_rows))
         return pa.RecordBatch.from_arrays(out, schema=schema)
 
     def _keyed(

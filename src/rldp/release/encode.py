@@ -85,8 +85,7 @@ def _has_value(values: Any, column: Column, label: Label) -> Flags:
         _check_plain(chunk, column)
         listed = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         known = [label(entry.as_py(), column) is not None for entry in listed.dictionary]
-        indices = listed.indices.cast(pa.int64()).fill_null(len(known))
-        parts.append(np.array([*known, False])[indices.to_numpy()])
+        parts.append(taken_codes(np.array([*known, False]), listed))
     return np.concatenate(parts)
 
 
@@ -211,10 +210,10 @@ def id_values(values: Any, name: str, place: Place = row_place) -> Any:
         kind = pa.large_string()
         values = values.cast(kind)
     if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks or [pa.array([], kind)])
+        values = pa.concat_arrays(values.chunks or [pa.nulls(0, kind)])
     is_missing = values.is_null() if values.null_count else None
     if is_missing is None and is_text:
-        is_missing = pa.compute.equal(pa.compute.binary_length(values), 0)
+        is_missing = pa.compute.invert(pa.compute.binary_length(values).cast(pa.bool_()))
     if is_missing is not None and pa.compute.any(is_missing).as_py():
         row = int(np.argmax(is_missing.to_numpy(zero_copy_only=False)))
         raise DataError(

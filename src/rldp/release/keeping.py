@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rldp.errors import KeptColumnsWarning, ParameterError, Remedy
 from rldp.release.encode import Missing, check_missing
 from rldp.release.interface import Released
+from rldp.tables.arrow_arrays import integer_array
 from rldp.tables.schema import shown_list
 
 FINGERPRINT_COLUMN = "protocol"
@@ -156,4 +158,4 @@ def bare_column(values: Any, kind: Any) -> Any:
     They are copied: an array that is part of a longer one holds all of it, and a pickle shows it.
     """
     whole = values.cast(kind)
-    return whole.take(pa.array(range(len(whole)), pa.int64()))
+    return whole.take(integer_array(np.arange(len(whole))))

@@ -110,8 +110,10 @@ def record_ids(values: Any) -> RecordIds:
     """The ids in an Arrow array of texts or integers, without missing ones."""
     import pyarrow as pa
 
+    from rldp.tables.arrow_arrays import numbers_of
+
     if pa.types.is_integer(values.type):
-        numbers = values.to_numpy()
+        numbers = numbers_of(values)
         if not len(numbers) or numbers.min() >= 0:
             return IntegerIds(numbers)
         values = values.cast(pa.large_string())

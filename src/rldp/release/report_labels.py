@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from rldp.channel import Channel
 from rldp.errors import DataError
 from rldp.release.formulas import is_formula, unescaped
+from rldp.tables.arrow_arrays import integer_array, numbers_of, text_array
 from rldp.tables.schema import Schema, shown_list
 
 _MOST_LISTED = 65_536  # labels at most for a dictionary of all labels
@@ -75,7 +76,7 @@ class ReportLabels:
             parts = [
                 self._set_texts(reports[i : i + _JOINED]) for i in range(0, len(reports), _JOINED)
             ]
-            return pa.concat_arrays(parts or [pa.array([], pa.string())])
+            return pa.concat_arrays(parts or [pa.nulls(0, pa.string())])
         size = int(np.prod([len(part) for part in self._parts]))
         if size <= _MOST_LISTED:
             return _dictionary(reports, self.all)
@@ -95,7 +96,7 @@ class ReportLabels:
         if values.null_count:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(f"Expected a report in every row, row {row} has none.")
-        indices = values.indices.to_numpy()
+        indices = numbers_of(values.indices)
         known = []
         for place, text in enumerate(values.dictionary.to_pylist()):
             report = self.report(text)
@@ -160,7 +161,7 @@ class ReportLabels:
 def _dictionary(codes: NDArray[Any], texts: Sequence[str]) -> Any:
     """Codes as a dictionary array."""
     small = codes.astype(np.min_scalar_type(-max(1, len(texts))))
-    return pa.DictionaryArray.from_arrays(pa.array(small), pa.array(texts, pa.string()))
+    return pa.DictionaryArray.from_arrays(integer_array(small), text_array(texts))
 
 
 def _texts_or_numbers(texts: Sequence[str | None], size: int) -> list[str | None]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rldp._types import Indices
 from rldp.release.randomness import WordSource
+from rldp.tables.arrow_arrays import integer_array
 
 _PILE_BITS = 7
 _ROWS = 131_072
@@ -41,7 +42,7 @@ class Shuffle:
         """Append each record to a random file."""
         words = self._source.words(0, batch.num_rows, 1)[:, 0]
         pile = (words >> np.uint64(64 - _PILE_BITS)).astype(np.int64)
-        sorted_batch = batch.take(pa.array(np.argsort(pile, kind="stable")))
+        sorted_batch = batch.take(integer_array(np.argsort(pile, kind="stable")))
         ends = np.cumsum(np.bincount(pile, minlength=2**_PILE_BITS))
         for writer, start, end in zip(self._writers, [0, *ends[:-1]], ends, strict=True):
             if end > start:
@@ -54,7 +55,7 @@ class Shuffle:
             file.seek(0)
             with pa.ipc.open_stream(file) as reader:
                 pile = reader.read_all()
-            shuffled = pile.take(pa.array(random_order(pile.num_rows, self._source)))
+            shuffled = pile.take(integer_array(random_order(pile.num_rows, self._source)))
             yield from shuffled.combine_chunks().to_batches(max_chunksize=_ROWS)
             file.truncate(0)
 

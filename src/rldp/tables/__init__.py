@@ -4,6 +4,7 @@ file_formats    the format of a file by its name
 record_files    the one place that opens CSV, Parquet or Arrow
 sources         what every open file of records offers
 csv_source      CSV and TSV files
+arrow_arrays    NumPy arrays and texts to Arrow and back
 plain_csv       CSV records that need no parser
 csv_blocks      CSV text in blocks of whole records
 encodings       the encoding of a text file, recognised and converted

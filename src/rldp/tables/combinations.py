@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from rldp._types import Integers
+from rldp.tables.arrow_arrays import integer_array, numbers_of
 
 Label = Callable[[Any], str | None]
 Key = tuple[str | None, ...]
+_Entry = TypeVar("_Entry", bound=np.generic)
 
 _MOST_COUNTED = 1 << 22  # cells at most that have a count each; beyond, those that occur
 _MOST_KNOWN = 65_536  # values whose codes are remembered
@@ -137,18 +139,9 @@ def _counted_cells(sizes: Sequence[int]) -> int:
     return cells if cells <= _MOST_COUNTED else 0
 
 
-def taken_codes(table: Integers, values: Any) -> Integers:
-    """The code of each value of a dictionary array; the table has one more for missing values."""
+def taken_codes(table: NDArray[_Entry], values: Any) -> NDArray[_Entry]:
+    """The entry of each value of a dictionary array; the table has one more for missing values."""
     indices = values.indices
     if indices.null_count:  # their type may be too small for one more entry
-        indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
-    codes: Integers = np.take(table, _numbers(indices), mode="clip")  # the fastest mode
-    return codes
-
-
-def _numbers(values: Any) -> NDArray[Any]:
-    """Arrow integers without nulls; `to_numpy` would import pandas where it is installed."""
-    if not len(values):
-        return np.zeros(0, dtype=np.int64)
-    numbers = np.frombuffer(values.buffers()[1], dtype=str(values.type))
-    return numbers[values.offset : values.offset + len(values)]
+        indices = indices.cast(pa.int64()).fill_null(integer_array(np.array([len(table) - 1]))[0])
+    return np.take(table, numbers_of(indices), mode="clip")  # the fastest mode

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rldp._types import Integers, Words
+from rldp.tables.arrow_arrays import binary_array, integer_array
 
 _WORD = 8  # bytes of a word
 _MOST_WORDS = 8  # of a label
@@ -167,9 +168,8 @@ class ListedColumn:
             return None
         if len(self._texts) < len(self._labels):
             texts = [label[1:-1] if label[:1] == b'"' else label for label in self._labels]
-            self._texts = _binary_array(texts)
-        indices = pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)])
-        return pa.DictionaryArray.from_arrays(indices, self._texts, safe=False)
+            self._texts = binary_array(texts)
+        return pa.DictionaryArray.from_arrays(integer_array(numbers), self._texts, safe=False)
 
     def _numbers(self, raw: bytearray, before: Integers, after: Integers) -> Integers | None:
         length = after - before
@@ -229,10 +229,3 @@ class ListedColumn:
                 return True
             self._bits = min(self._bits + self._tries % 2, 20)
         return False
-
-
-def _binary_array(texts: Sequence[bytes]) -> Any:
-    """An Arrow array; `pa.array` would import pandas where it is installed."""
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
-    return pa.Array.from_buffers(pa.binary(), len(texts), buffers)

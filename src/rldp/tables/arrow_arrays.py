@@ -1,0 +1,58 @@
+"""NumPy arrays and texts to Arrow and back.
+
+`pa.array` and `to_numpy` import pandas wherever it is installed, which takes a quarter of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rldp.errors import TooLargeError
+
+_MOST_BYTES = 2**31 - 1  # what the offsets of an Arrow array can count
+
+
+def numbers_of(integers: Any) -> NDArray[Any]:
+    """Arrow integers without nulls as a view.
+
+    >>> numbers_of(pa.array([5, 6, 7], pa.int8())[1:])
+    array([6, 7], dtype=int8)
+    """
+    if not len(integers):
+        return np.zeros(0, dtype=str(integers.type))
+    numbers = np.frombuffer(integers.buffers()[1], dtype=str(integers.type))
+    return numbers[integers.offset : integers.offset + len(integers)]
+
+
+def integer_array(numbers: NDArray[Any]) -> Any:
+    """Integers as an Arrow array that shares their memory.
+
+    >>> integer_array(np.array([3, 4], dtype=np.uint16)).type
+    DataType(uint16)
+    """
+    whole = np.ascontiguousarray(numbers)
+    kind = pa.from_numpy_dtype(whole.dtype)
+    return pa.Array.from_buffers(kind, whole.size, [None, pa.py_buffer(whole)])
+
+
+def text_array(texts: Sequence[str]) -> Any:
+    """A few texts as an Arrow array; longer columns are better left to `pa.array`.
+
+    >>> text_array(["a", "", "ü"]).to_pylist()
+    ['a', '', 'ü']
+    """
+    return binary_array([text.encode() for text in texts], pa.string())
+
+
+def binary_array(texts: Sequence[bytes], kind: Any = None) -> Any:
+    """The same from bytes, as text only where the type says so."""
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    if ends[-1] > _MOST_BYTES:
+        raise TooLargeError(f"Expected labels of at most 2 GB in all, got {int(ends[-1])} bytes.")
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(kind or pa.binary(), len(texts), buffers)
