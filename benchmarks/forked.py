@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
@@ -95,15 +95,14 @@ def _serve() -> None:
     from rldp import cli
 
     # what a release imports on its way; no Arrow call yet, whose threads do not survive a fork
-    for name in ("protocol.loading", "release.release_file", "release.key_files"):
-        import_module(f"rldp.{name}")
-    with suppress(ImportError):
-        import_module("pandas")  # by Arrow
+    on_the_way = ("protocol.loading", "auditing.audit", "release.release_file", "release.key_files")
+    for name in (*(f"rldp.{name}" for name in on_the_way), "pyarrow.parquet", "scipy.special"):
+        import_module(name)
     from rldp.release.randomness import SecureWords
 
     SecureWords().words(0, 1, 1)
-    with redirect_stdout(StringIO()):
-        cli.main(["release", "--help"])
+    with redirect_stderr(StringIO()):
+        cli.main(["release", "no protocol", "no records"])  # parses its words as all commands do
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends a fork that has not begun yet
     while line := sys.stdin.buffer.readline():
         request = json.loads(line)
