@@ -145,7 +145,7 @@ def test_signals_at_random_moments(forks, cases, place) -> None:
     case, rng = cases[place], random.Random(place)
     for i in range(2):
         for blow in faults.SIGNALS:
-            moment = rng.uniform(0, 0.4)  # about as long as it takes
+            moment = rng.uniform(0, 0.1)  # about as long as it takes
             _, found = faults.signalled(forks, case, blow, moment, is_replaced=i % 2 == 1)
             assert not found, (blow, moment)
 
@@ -262,10 +262,10 @@ def test_a_full_disk_leaves_nothing(protocol, small_disk, name, order) -> None:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
-    """Files of 75 and 225 megabytes: the same peak, below 500 MB with all imports."""
+    """Files of 37 and 112 megabytes: the same peak, below 500 MB with all imports."""
     if not Path("/proc/self/status").exists():
         pytest.skip("the peak of memory is read from /proc")
-    group = 1 << 20
+    group = 1 << 19
     rng = np.random.default_rng(0)
     columns = (("race", ["White", "Black"]), ("sex", ["Female", "Male"]))
     table = pa.table(
@@ -286,7 +286,7 @@ def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
         with writer:
             for _ in range(groups):
                 writer.write_table(table)
-        assert source.stat().st_size > groups * 18e6
+        assert source.stat().st_size > groups * 9e6
         paths = map(str, (protocol, source, tmp_path / "out.parquet"))
         words = [sys.executable, "-c", code, *paths]
         run = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -294,4 +294,4 @@ def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
         assert records == groups * group
         peaks.append(peak / 1000)  # MB
     assert peaks[1] < 500
-    assert peaks[1] < peaks[0] + 60
+    assert peaks[1] < peaks[0] + 50
