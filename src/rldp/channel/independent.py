@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes, Integers
+from rldp.arithmetic import log, matmul
 from rldp.channel.base import (
     Channel,
     Comparisons,
@@ -56,16 +57,20 @@ class IndependentChannel(Channel):
     def mutual_information_bounds(self, p_su: ArrayLike) -> tuple[float, float]:
         """H(Y) - H(Y1|S) - H(Y2|U), exact."""
         p_su = distribution(p_su, self.shape)
-        noise_s = p_su.sum(axis=1) @ entropy_terms(self.r_s).sum(axis=1)
-        noise_u = p_su.sum(axis=0) @ entropy_terms(self.r_u).sum(axis=1)
-        value = float(entropy_terms(self.r_s.T @ p_su @ self.r_u).sum() - noise_s - noise_u)
+        noise_s = matmul(p_su.sum(axis=1), entropy_terms(self.r_s).sum(axis=1))
+        noise_u = matmul(p_su.sum(axis=0), entropy_terms(self.r_u).sum(axis=1))
+        value = float(
+            entropy_terms(matmul(matmul(self.r_s.T, p_su), self.r_u)).sum() - noise_s - noise_u
+        )
         return self._within_entropy(value, value, p_su)
 
     def divergences(self, p_su: ArrayLike) -> Array:
         """Exact wherever P_Y is positive."""
-        p_y = np.maximum(self.r_s.T @ distribution(p_su, self.shape) @ self.r_u, 1e-300)
+        p_y = np.maximum(
+            matmul(matmul(self.r_s.T, distribution(p_su, self.shape)), self.r_u), 1e-300
+        )
         noise = entropy_terms(self.r_s).sum(axis=1)[:, None] + entropy_terms(self.r_u).sum(axis=1)
-        return np.asarray(-self.r_s @ np.log(p_y) @ self.r_u.T - noise)
+        return np.asarray(matmul(matmul(-self.r_s, log(p_y)), self.r_u.T) - noise)
 
     def comparisons(self) -> Comparisons:
         """One group for each report of U; the report of S enters by its worst ratio."""

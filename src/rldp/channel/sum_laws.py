@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import exp, matmul
 from rldp.information import entropy_terms
 
 _MOST_ATOMS = 2**15
@@ -38,7 +39,7 @@ def coins(size: float, chance: float, n: int) -> Law:
     heads = np.arange(n + 1)
     log_ways = gammaln(n + 1) - gammaln(heads + 1) - gammaln(n - heads + 1)
     log_masses = log_ways + xlogy(heads, chance) + xlog1py(n - heads, -chance)
-    return Law(size * heads.astype(float), np.exp(log_masses))
+    return Law(size * heads.astype(float), exp(log_masses))
 
 
 def expected_w_log_w(
@@ -85,7 +86,7 @@ def _breadth(law: Law) -> float:
 def _expected_sum(a: Law, b: Law) -> float:
     """E[W log W] for the sum of two independent variables."""
     atoms = b.atoms[:, None] + a.atoms
-    return float(b.masses @ -entropy_terms(atoms) @ a.masses)
+    return float(matmul(matmul(b.masses, -entropy_terms(atoms)), a.masses))
 
 
 def _plain_sum(laws: Sequence[Law], offset: float) -> Law:

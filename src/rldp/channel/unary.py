@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes, Indices, Integers
+from rldp.arithmetic import log, matmul
 from rldp.channel.base import (
     Channel,
     Comparisons,
@@ -121,7 +122,7 @@ class UnaryChannel(Channel):
                 offset, laws = _independent_laws(ratio[rest], self.other[rest])
                 others[key] = bracketing_laws(laws, offset, _FEW_ATOMS)[0]
             W = np.maximum(others[key].atoms + row[:, None], 1e-300)
-            log_w[b] = np.log(W) @ others[key].masses
+            log_w[b] = matmul(log(W), others[key].masses)
         is_shared = self.other > 0
         reference = np.where(is_shared, self.other, block_mass)[self.block]
         gain = (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp, matmul
 from rldp.channel import DenseChannel
 from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
@@ -50,12 +51,12 @@ class Asked(NamedTuple):
     @property
     def factor(self) -> float:
         """e^ε of the first guarantee."""
-        return float(np.exp(self.guarantees[0].epsilon))
+        return float(exp(self.guarantees[0].epsilon))
 
     @property
     def known(self) -> Array:
         """(a·P̂)² of every functional, with its weight."""
-        return np.asarray((self.p_su.ravel() @ self.goal.matrix()) ** 2)
+        return np.asarray(matmul(self.p_su.ravel(), self.goal.matrix()) ** 2)
 
     def cost(self, Q: Array) -> tuple[float, float]:
         """What the search makes small, of any channel."""
@@ -144,7 +145,7 @@ def _by_sorting(
 
 
 def _designed(asked: Asked, found: ErrorSolution) -> Designed:
-    bound = max(0.0, found.bound - float(found.weights @ asked.known))
+    bound = max(0.0, found.bound - float(matmul(found.weights, asked.known)))
     parameters: dict[str, Parameter] = {}
     if bound and asked.worst:
         parameters["largest_error_bound"] = bound / float(found.weights.sum())

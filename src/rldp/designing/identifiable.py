@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rldp._types import Array
+from rldp.arithmetic import log
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float
 from rldp.errors import ParameterError
@@ -67,7 +68,7 @@ def _blend(channel: Channel, partner: Channel, most: float) -> Mixed:
 
     def excess(share: float) -> float:
         condition = identifiability(mixture(share)).condition
-        return float(np.log(min(condition, 1e12) / most))
+        return float(log(min(condition, 1e12) / most))
 
     if excess(1 - _FINEST) > 0:
         return Mixed(partner, 1.0)

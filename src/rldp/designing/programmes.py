@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rldp.arithmetic import exp
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
 from rldp.designing import error_programmes
@@ -270,7 +271,7 @@ def ldp_optimal(options: Options) -> Outcome:
 def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
     """What the search finds, or optimised unary encoding where that has smaller errors."""
     asked, epsilon = _asked(options, goal), options.least_level
-    found = _outcome(error_programmes.ldp_optimal(asked, float(np.exp(epsilon))))
+    found = _outcome(error_programmes.ldp_optimal(asked, float(exp(epsilon))))
     pinned: Pinned = {"variant": "optimised"}
     chosen = ue.optimum(Problem(options.F, np.array([epsilon]), "sharp", pinned))
     bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})

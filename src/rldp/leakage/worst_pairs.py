@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import exp, log
 from rldp.channel import ANYONE, Comparisons
 from rldp.uncertainty import GivenU, UncertaintySet, log_ratio
 
@@ -103,7 +105,7 @@ def relative_to(comparisons: Comparisons, levels: Array) -> Comparisons:
     of_all = np.full((len(levels) + 1,) * 2, np.inf)  # the last is ANYONE
     of_all[:-1, :-1] = levels
     of_all[:-1, ANYONE], of_all[ANYONE, :-1] = levels.min(axis=1), levels.min(axis=0)
-    factors = np.exp(-of_all)
+    factors = exp(-of_all)
     if comparisons.factors is not None:
         factors[:-1, :-1] *= np.where(np.isinf(levels), 1.0, comparisons.factors)
     return comparisons._replace(factors=factors)
@@ -203,7 +205,7 @@ def _factors(comparisons: Comparisons, first: Indices, second: Indices) -> Array
     if comparisons.factors is None:
         return np.zeros(first.size)
     with np.errstate(divide="ignore"):
-        return np.log(comparisons.factors[comparisons.s[first], comparisons.s[second]])
+        return np.asarray(log(comparisons.factors[comparisons.s[first], comparisons.s[second]]))
 
 
 def _log_ratios_given_u(
@@ -236,10 +238,10 @@ def _mean_range(
 
 def _ladder(comparisons: Comparisons, F: UncertaintySet) -> tuple[Array, Array]:
     """log of smallest and largest means at growing shares of the budget, shape (rungs, entries)."""
-    shares = np.sin(np.linspace(0, np.pi / 2, _RUNGS + 1)) ** 2
+    shares = np.array([math.sin(i / _RUNGS * math.pi / 2) ** 2 for i in range(_RUNGS + 1)])
     ranges = [_mean_range(comparisons, F, float(share)) for share in shares]
     with np.errstate(divide="ignore"):
-        low, high = (np.log(np.maximum(x, 0.0)) for x in map(np.array, zip(*ranges, strict=True)))
+        low, high = (log(np.maximum(x, 0.0)) for x in map(np.array, zip(*ranges, strict=True)))
     return low, high
 
 

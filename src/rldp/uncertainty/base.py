@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes
+from rldp.arithmetic import log
 from rldp.errors import DataError, ParameterError
 from rldp.information import distribution
 from rldp.tables.table import Table
@@ -231,7 +232,7 @@ def log_ratio(numerator: Array, denominator: Array) -> Array:
     positive = (numerator > 0) & (denominator > 0)
     return np.where(
         positive,
-        np.log(np.where(positive, numerator / np.where(positive, denominator, 1.0), 1.0)),
+        log(np.where(positive, numerator / np.where(positive, denominator, 1.0), 1.0)),
         ratio,
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import exp
 from rldp.checks import checked_epsilon, shown
 from rldp.errors import ParameterError
 from rldp.tables.table import Table
@@ -85,7 +86,7 @@ class Guarantee:
     @cached_property
     def factors(self) -> Array:
         """e^level for every pair, shape (n_s, n_s); ∞ where nothing is promised."""
-        return np.asarray(np.exp(self.levels))
+        return np.asarray(exp(self.levels))
 
     def __repr__(self) -> str:
         """The set and its level."""

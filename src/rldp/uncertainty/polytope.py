@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes
+from rldp.arithmetic import log
 from rldp.errors import ParameterError
 from rldp.tables.table import Table
 from rldp.uncertainty.base import UncertaintySet, fixed_if_single
@@ -167,7 +168,7 @@ class PolytopeSet(UncertaintySet):
         """The mean of the corners with a little mass everywhere: KL(P‖P*) is convex in P."""
         P = self._corners.P
         center = 0.99 * P.mean(axis=0) + 0.01 / P[0].size
-        terms = P * np.log(np.where(P > 0, P, 1.0) / center)
+        terms = P * log(np.where(P > 0, P, 1.0) / center)
         return center, float(terms.sum(axis=(1, 2)).max()) + 1e-12
 
     def contains(self, p_su: ArrayLike) -> bool:

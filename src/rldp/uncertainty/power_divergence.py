@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import expm1, log1p
 from rldp.decimals import shortest
 from rldp.tables.table import Table
 from rldp.uncertainty.base import ALPHA
@@ -53,7 +54,7 @@ class _PowerSet(BudgetSet):
         if self.balls.order < 2:
             return np.asarray(np.minimum(np.sqrt(2 * tau), 2 * (1 - p.min(axis=1))))
         with np.errstate(over="ignore"):  # D_2 ≤ D_q
-            return paper_quantities.l1_radius_bound(p, np.expm1(tau))
+            return paper_quantities.l1_radius_bound(p, expm1(tau))
 
     def smallest_expectation(self, c: Array) -> tuple[Array, Array]:
         """F is one ball over all cells."""
@@ -121,12 +122,12 @@ class RenyiSet(_PowerSet):
     @property
     def budget(self) -> float:
         """(1 + radius)^(1/q) - 1, where k_s^q = Σ_u P̂^q_{u|s} P^(1-q)_{u|s}."""
-        return float(np.expm1(np.log1p(self.radius) / self.order))
+        return float(expm1(log1p(self.radius) / self.order))
 
     def budget_beside(self, mass: float) -> float:
         """(1 + radius)^(1/q) (1 - mass)^(1-1/q) - 1."""
         a = self.balls.exponent
-        return float(np.expm1(np.log1p(self.radius) / self.order + a * np.log1p(-mass)))
+        return float(expm1(log1p(self.radius) / self.order + a * log1p(-mass)))
 
     def marginal(self, k: Array) -> Array:
         """P_s ∝ P̂_s k_s."""
@@ -172,7 +173,7 @@ class KLSet(_PowerSet):
 
     def budget_beside(self, mass: float) -> float:
         """The radius, less what the S values that were seen lose."""
-        return float(self.radius + np.log1p(-mass))
+        return float(self.radius + log1p(-mass))
 
     def marginal(self, k: Array) -> Array:
         """P_s = P̂_s, however far the conditionals are."""

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from rldp._types import Array, Codes
+from rldp.arithmetic import log, log1p
 from rldp.decimals import shortest
 from rldp.uncertainty.base import ConfidenceSet
 from rldp.uncertainty.geometry import total_variation_ball
@@ -36,8 +37,8 @@ class TotalVariationSet(ConfidenceSet):
     def radius(self) -> float:
         """The largest ‖P - P̂‖₁."""
         c = self.table.n_s * self.table.n_u
-        log_events = c * np.log(2) + np.log1p(-(2.0 ** (1 - c)))
-        return float(np.sqrt(2 * (log_events - np.log(self.alpha)) / self.table.n))
+        log_events = c * log(2) + log1p(-(2.0 ** (1 - c)))
+        return float(np.sqrt(2 * (log_events - log(self.alpha)) / self.table.n))
 
     def in_words(self, records: str) -> str:
         """With the distance."""
@@ -139,7 +140,7 @@ class TotalVariationSet(ConfidenceSet):
         high = np.minimum(p + self.budget, 1.0)
         center = np.where(p > 0, p, high / p.size)
         # P log(P/center) is convex, and at most 0 where P ≤ center
-        bound = (high * np.log(high / center)).max() + np.log(center.sum())
+        bound = (high * log(high / center)).max() + log(center.sum())
         return center / center.sum(), float(bound)
 
     def distances(self, sample: Array, truth: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import exp, log
 from rldp.uncertainty import UncertaintySet
 
 _ULP = float(np.finfo(float).eps)
@@ -67,7 +68,7 @@ class _Search:
         low = np.maximum(self.F.smallest_expectation(self.v)[0], _TINY)
         high = np.maximum(-self.F.smallest_expectation(-self.v)[0], low)
         # the best λ is 1 + log p for some p of the range
-        left, right = self._at(row, 1 + np.log(low)), self._at(row, 1 + np.log(high))
+        left, right = self._at(row, 1 + log(low)), self._at(row, 1 + log(high))
         for step in range(_ROUNDS):
             bound = _bounds(left, right)
             is_open = bound < self.upper[row] - _ATOL * (1 + self.a_size[row])
@@ -99,9 +100,9 @@ def _bounds(left: _Points, right: _Points) -> Array:
     width = right.at - left.at
     safe = np.where(width > 0, width, 1.0)
     slope = np.maximum((left.g - right.g) / safe, _TINY)
-    share = np.clip((1 + np.log(slope) - left.at) / safe, 0.0, 1.0)
+    share = np.clip((1 + log(slope) - left.at) / safe, 0.0, 1.0)
     at = left.at + share * width
-    power, chord = np.exp(at - 1), (1 - share) * left.g + share * right.g
+    power, chord = exp(at - 1), (1 - share) * left.g + share * right.g
     size = (2 + abs(at)) * power + np.maximum(abs(left.g), abs(right.g))
     return np.asarray(power + chord - 4 * _ULP * size)
 
@@ -109,7 +110,7 @@ def _bounds(left: _Points, right: _Points) -> Array:
 def _splits(left: _Points, right: _Points, step: int) -> tuple[Array, Array]:
     """Two points inside: close around the expected zero of e^(λ-1) - p, or where tangents meet."""
     width = right.at - left.at
-    low, high = np.exp(left.at - 1) - left.p, np.exp(right.at - 1) - right.p
+    low, high = exp(left.at - 1) - left.p, exp(right.at - 1) - right.p
     has_zero = (low < 0) & (high > 0) & (step % 4 < 3)
     zero = left.at + width * np.where(has_zero, -low, 1.0) / np.where(has_zero, high - low, 2.0)
     # the error of a secant is quadratic; below 1e-7 the chord is exact anyway

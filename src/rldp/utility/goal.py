@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
+from rldp.arithmetic import PositiveSystem, matmul
 from rldp.checks import shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
@@ -25,6 +26,7 @@ GOALS = (CELLS, S, U, U_GIVEN_S, INFORMATION)
 
 WITH_GUARANTEES, IN_POLYOPT = "with these guarantees", "with columns in PolyOpt's cone"
 
+_APART = 1e-9  # of a row: what rows before it leave of it
 _IN_RANGE = 1e-7  # of a functional's size: what may lie outside of the range of J
 
 
@@ -137,22 +139,41 @@ def as_goal(goal: str | Goal, table: Table) -> Goal | None:
 def information_matrix(Q: Array, p_su: Array) -> Array:
     """J = Σ_y Q(y|·) Q(y|·)ᵀ / P̂(y), shape (cells, cells)."""
     flat = Q.reshape(-1, Q.shape[2])
-    p_y = p_su.ravel() @ flat
+    p_y = matmul(p_su.ravel(), flat)
     scaled = flat[:, p_y > 0] / np.sqrt(p_y[p_y > 0])
-    return np.asarray(scaled @ scaled.T)
+    return np.asarray(matmul(scaled, scaled.T))
 
 
 def variances(J: Array, goal: Goal, p_su: Array) -> Array:
     """The smallest variance of one report's unbiased estimate of each functional; ∞ if none is."""
     a = goal.functionals.reshape(len(goal.functionals), -1).T
+    second_moment = _second_moments(J, a)
+    variance = second_moment - matmul(p_su.ravel(), a) ** 2
+    return np.where(np.isinf(second_moment), np.inf, np.maximum(variance, 0.0))
+
+
+def _second_moments(J: Array, a: Array) -> Array:
+    """aᵀ J⁺ a of every column a; ∞ outside of the range of J."""
+    system = PositiveSystem(J)
+    if _is_clear(system):
+        lost, moments = a - matmul(J, system.solved(a)), (system.whitened(a) ** 2).sum(axis=0)
+        return _unless_lost(moments, lost, a)
     values, vectors = np.linalg.eigh((J + J.T) / 2)
     is_in_range = values > values.max() * len(J) * np.finfo(float).eps
-    inside = vectors[:, is_in_range].T @ a
-    outside = vectors[:, ~is_in_range].T @ a
-    second_moment = (inside**2 / values[is_in_range, None]).sum(axis=0)
-    is_lost = np.abs(outside).max(axis=0, initial=0.0) > _IN_RANGE * np.abs(a).max(axis=0)
-    variance = second_moment - (p_su.ravel() @ a) ** 2
-    return np.where(is_lost, np.inf, np.maximum(variance, 0.0))
+    inside = matmul(vectors[:, is_in_range].T, a)
+    outside = matmul(vectors[:, ~is_in_range].T, a)
+    return _unless_lost((inside**2 / values[is_in_range, None]).sum(axis=0), outside, a)
+
+
+def _unless_lost(moments: Array, lost: Array, a: Array) -> Array:
+    is_lost = np.abs(lost).max(axis=0, initial=0.0) > _IN_RANGE * np.abs(a).max(axis=0)
+    return np.where(is_lost, np.inf, moments)
+
+
+def _is_clear(system: PositiveSystem) -> bool:
+    """Whether every row either depends on others or is well apart from them."""
+    pivots = system.pivots
+    return bool((pivots[pivots > 0] > _APART).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +214,7 @@ class GoalError:
     @property
     def total(self) -> float:
         """The weighted sum of the variances: what a design makes small."""
-        return float(self.goal.weights @ self.variances)
+        return float(matmul(self.goal.weights, self.variances))
 
     @property
     def largest(self) -> float:
@@ -251,10 +272,14 @@ def goal_error(
 def _influences(Q: Array, J: Array, goal: Goal, p_su: Array, found: Array) -> Array:
     """max_y |e(y)| of the best weights e(y) = aᵀ J⁺ Q(y|·)/P̂(y); ∞ where there are none."""
     flat = Q.reshape(-1, Q.shape[2])
-    p_y = p_su.ravel() @ flat
+    p_y = matmul(p_su.ravel(), flat)
     columns = flat[:, p_y > 0] / p_y[p_y > 0]
     a = goal.functionals.reshape(len(goal.functionals), -1)
-    e = a @ np.linalg.pinv(J, hermitian=True) @ columns
+    system = PositiveSystem(J)
+    if _is_clear(system):
+        e = matmul(system.solved(a.T).T, columns)
+    else:
+        e = a @ np.linalg.pinv(J, hermitian=True) @ columns
     return np.where(np.isinf(found), np.inf, np.abs(e).max(axis=1))
 
 

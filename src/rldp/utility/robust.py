@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from rldp._types import Array
+from rldp.arithmetic import log, matmul
 from rldp.channel import Channel
 from rldp.errors import DataError
 from rldp.uncertainty import KnownDistribution, UncertaintySet
@@ -117,8 +118,8 @@ def _descent(v: Array, F: UncertaintySet, P: Array) -> tuple[float, Array]:
         if not (value < best - 1e-14).any():
             break
         best = value
-        p = np.maximum(P.reshape(len(P), -1) @ Q, 1e-300)
-        P = F.smallest_expectation((h - np.log(p) @ Q.T).reshape(P.shape))[1]
+        p = np.maximum(matmul(P.reshape(len(P), -1), Q), 1e-300)
+        P = F.smallest_expectation((h - matmul(log(p), Q.T)).reshape(P.shape))[1]
         value = _informations(P, Q, h)
     i = int(value.argmin())
     return float(value[i]), P[i]
@@ -126,8 +127,8 @@ def _descent(v: Array, F: UncertaintySet, P: Array) -> tuple[float, Array]:
 
 def _informations(P: Array, Q: Array, h: Array) -> Array:
     flat = P.reshape(len(P), -1)
-    p = flat @ Q
-    return np.asarray(flat @ h - xlogy(p, p).sum(axis=1))
+    p = matmul(flat, Q)
+    return np.asarray(matmul(flat, h) - xlogy(p, p).sum(axis=1))
 
 
 def _split_bound(v: Array, F: UncertaintySet, P: Array, upper: float) -> float:
@@ -175,7 +176,7 @@ def _best_shares(points: Array, values: Array, slopes: Array) -> tuple[Array, fl
     All arrays have shape (points, outputs). At a price c every function asks for the share where
     its slope falls below c, and the right price is the one at which they ask for 1 together.
     """
-    order = points.argsort(axis=0)
+    order = points.argsort(axis=0, kind="stable")
     t, h, g = (np.take_along_axis(each, order, 0) for each in (points, values, slopes))
     g = np.minimum.accumulate(g, axis=0)
     drop = g[:-1] - g[1:]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import PositiveSystem, matmul
 from rldp.designing.solvers.linear import Optimum, Programme
 
 _NEGLIGIBLE = 1e-12  # weight of an output
@@ -95,7 +96,8 @@ class Master:
         columns, weights = columns[is_used], weights[is_used]
         # the solver's equations hold to its tolerance only, which small ε does not allow
         A = columns[:, self.is_possible].T
-        weights = weights + np.linalg.lstsq(A, 1 - A @ weights)[0]
+        repair = PositiveSystem(matmul(A, A.T)).solved(1 - matmul(A, weights))
+        weights = weights + matmul(A.T, repair)
         # outputs with a negligible weight are too rare to be proved
         is_used = weights > _NEGLIGIBLE
         Q = np.moveaxis(columns[is_used], 0, 2) * weights[is_used]

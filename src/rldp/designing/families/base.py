@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import expm1, matmul
 from rldp.channel import Channel
 from rldp.checks import as_float, shown
 from rldp.designing.families.layers import UNLAYERED, Layers
@@ -99,7 +100,7 @@ def best_split(objective: Objective, problem: Problem, least: Array, epsilons: A
 def information_on_u(F: UncertaintySet, k_s: Array) -> Array:
     """I(R^S(U);U|S) at P̂ for randomised response with odds 1 + k_s, shape (..., n_s), inside CR."""
     theta = retention(k_s, F.table.n_u)
-    return np.asarray(response_information(F.table.p_u_given_s, theta) @ F.table.p_s)
+    return np.asarray(matmul(response_information(F.table.p_u_given_s, theta), F.table.p_s))
 
 
 def conditional_response(F: UncertaintySet, delta_s: Sequence[float]) -> tuple[Array, Array]:
@@ -108,7 +109,7 @@ def conditional_response(F: UncertaintySet, delta_s: Sequence[float]) -> tuple[A
     A cell that F rules out may send anything; it sends what a draw would, and so tells nothing.
     """
     n_u = F.table.n_u
-    R = response_matrix(np.expm1(np.asarray(delta_s)), n_u)
+    R = response_matrix(expm1(np.asarray(delta_s)), n_u)
     made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
     is_impossible = F.conditional_bounds[1] == 0
     return np.where(is_impossible[:, :, None], made_up[:, None, :], R), made_up

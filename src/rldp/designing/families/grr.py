@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import expm1
 from rldp.channel import ChoiceChannel
 from rldp.designing.families.base import Parameters, Problem
 from rldp.designing.families.layers import UNLAYERED
@@ -27,13 +28,13 @@ def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array
     """I(X;Y) at P̂."""
     epsilons = parameters.get("epsilon_all", epsilons)
     p = F.table.p_su.ravel()
-    return response_information(p, retention(np.expm1(epsilons), p.size))
+    return response_information(p, retention(expm1(epsilons), p.size))
 
 
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> ChoiceChannel:
     """e^ε/(e^ε + n - 1) for the truth and 1/(e^ε + n - 1) for every other cell."""
     n_s, n_u = F.table.n_s, F.table.n_u
     epsilon = parameters.get("epsilon_all", epsilon)
-    truth, other = response_probabilities(np.expm1(epsilon), n_s * n_u)
+    truth, other = response_probabilities(expm1(epsilon), n_s * n_u)
     block = np.where(np.eye(n_u, dtype=bool), truth, other)
     return ChoiceChannel(np.tile(block, (n_s, 1, 1)), np.full((n_s, n_u), other))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import expm1, log1p
 from rldp.channel import ChoiceChannel
 from rldp.designing.families.base import (
     Parameters,
@@ -41,16 +42,16 @@ def optimum(problem: Problem) -> Parameters:
         return np.minimum(over_F, conditional_odds_of_all(F, c - epsilon_1, c + epsilon_1))
 
     def objective(i: Indices, epsilon_2: Array) -> Array:
-        return _utility(F, np.expm1(epsilons[i] - epsilon_2), odds(epsilons[i], epsilon_2))
+        return _utility(F, expm1(epsilons[i] - epsilon_2), odds(epsilons[i], epsilon_2))
 
     epsilon_2 = best_split(objective, problem, np.zeros_like(epsilons), epsilons)
-    delta_s = np.log1p(odds(epsilons, epsilon_2))
+    delta_s = log1p(odds(epsilons, epsilon_2))
     return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_s": delta_s}
 
 
 def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
     """I(X;Y) at P̂ with randomised response inside (thm:grrcruti)."""
-    return _utility(F, np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_s"]))
+    return _utility(F, expm1(parameters["epsilon_1"]), expm1(parameters["delta_s"]))
 
 
 def _utility(F: UncertaintySet, k: Array, k_s: Array) -> Array:
@@ -63,6 +64,6 @@ def _utility(F: UncertaintySet, k: Array, k_s: Array) -> Array:
 
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> ChoiceChannel:
     """The own block holds R^s(u) if s̃ = s; every other block b holds R^b of a draw from P̂_{U|b}."""
-    is_right, is_other = response_probabilities(np.expm1(parameters["epsilon_1"]), F.table.n_s)
+    is_right, is_other = response_probabilities(expm1(parameters["epsilon_1"]), F.table.n_s)
     R, made_up = conditional_response(F, parameters["delta_s"])
     return ChoiceChannel(is_right * R, is_other * made_up)

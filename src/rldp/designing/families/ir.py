@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import expm1, log1p, matmul
 from rldp.channel import IndependentChannel
 from rldp.designing.families.base import Parameters, Problem, best_split
 from rldp.designing.families.noise_odds import independent_odds, independent_odds_of_all
@@ -33,17 +34,17 @@ def optimum(problem: Problem) -> Parameters:
 
     def objective(i: Indices, epsilon_2: Array) -> Array:
         k_u = odds(epsilons[i], epsilon_2)
-        return _utility(F.table.p_su, np.expm1(epsilons[i] - epsilon_2), k_u)
+        return _utility(F.table.p_su, expm1(epsilons[i] - epsilon_2), k_u)
 
     least = np.maximum(0.0, epsilons - layers.all_or_given_u)
     epsilon_2 = best_split(objective, problem, least, epsilons)
-    delta_2 = np.log1p(odds(epsilons, epsilon_2))
+    delta_2 = log1p(odds(epsilons, epsilon_2))
     return {"epsilon_1": epsilons - epsilon_2, "epsilon_2": epsilon_2, "delta_2": delta_2}
 
 
 def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
     """I(X;Y) at P̂ with randomised response inside (thm:iruti)."""
-    k_s, k_u = np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_2"])
+    k_s, k_u = expm1(parameters["epsilon_1"]), expm1(parameters["delta_2"])
     return _utility(F.table.p_su, k_s, k_u)
 
 
@@ -55,7 +56,7 @@ def _utility(p_su: Array, k_s: Array, k_u: Array) -> Array:
     laws = [p_su, p_s / n_u, p_u / n_s, 1 / p_su.size]  # both kept, S alone, U alone, neither
     a, b = np.broadcast_arrays(theta_s, theta_u)
     shares = np.stack([a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)], axis=-1)
-    p_y = shares @ np.array([np.broadcast_to(law, p_su.shape).ravel() for law in laws])
+    p_y = matmul(shares, np.array([np.broadcast_to(law, p_su.shape).ravel() for law in laws]))
     noise = response_entropy(theta_s, n_s) + response_entropy(theta_u, n_u)
     return np.asarray(entropies(p_y) - noise)
 
@@ -63,5 +64,5 @@ def _utility(p_su: Array, k_s: Array, k_u: Array) -> Array:
 def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> IndependentChannel:
     """Randomised response with odds e^{ε_1} on S and e^{δ_2} on U."""
     n_s, n_u = F.table.n_s, F.table.n_u
-    k_s, k_u = np.expm1(parameters["epsilon_1"]), np.expm1(parameters["delta_2"])
+    k_s, k_u = expm1(parameters["epsilon_1"]), expm1(parameters["delta_2"])
     return IndependentChannel(response_matrix(k_s, n_s), response_matrix(k_u, n_u))

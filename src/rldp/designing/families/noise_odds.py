@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
+from rldp.arithmetic import exp, expm1, log1p
 from rldp.uncertainty import UncertaintySet
 
 Bounds = Literal["sharp", "paper"]  # "exact" ones are found by audit, from the sharp
@@ -24,7 +25,7 @@ Bounds = Literal["sharp", "paper"]  # "exact" ones are found by audit, from the 
 
 def delta_2(F: UncertaintySet, epsilon_2: ArrayLike, bounds: Bounds = "sharp") -> Array:
     """δ_2 of IR: the noise on U for which its report costs ε_2; shape of `epsilon_2`."""
-    return np.log1p(independent_odds(F, np.asarray(epsilon_2, dtype=float), bounds))
+    return np.asarray(log1p(independent_odds(F, np.asarray(epsilon_2, dtype=float), bounds)))
 
 
 def delta_s(F: UncertaintySet, a: ArrayLike, b: ArrayLike, bounds: Bounds = "sharp") -> Array:
@@ -34,30 +35,30 @@ def delta_s(F: UncertaintySet, a: ArrayLike, b: ArrayLike, bounds: Bounds = "sha
     the paper both directions are treated alike, and the smaller of a and b counts.
     """
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    return np.log1p(conditional_odds(F, a, b, bounds))
+    return np.asarray(log1p(conditional_odds(F, a, b, bounds)))
 
 
 def independent_odds(F: UncertaintySet, epsilon_2: Array, bounds: Bounds) -> Array:
     """k = e^{δ_2} - 1 at each ε_2."""
     if bounds == "paper":
-        return _quotient(2 * np.expm1(epsilon_2), np.asarray(F.l1_diameter))  # thm:irpriv
+        return _quotient(2 * expm1(epsilon_2), np.asarray(F.l1_diameter))  # thm:irpriv
     p_min, p_max = F.conditional_bounds
     smallest_other = _minimum_of_others(p_min)
-    excess = _largest_excess(p_max.ravel(), smallest_other.ravel(), np.exp(epsilon_2))
-    return _quotient(np.expm1(epsilon_2), excess)
+    excess = _largest_excess(p_max.ravel(), smallest_other.ravel(), exp(epsilon_2))
+    return _quotient(expm1(epsilon_2), excess)
 
 
 def conditional_odds(F: UncertaintySet, a: Array, b: Array, bounds: Bounds) -> Array:
     """k_s = e^{δ_s} - 1 at each pair (a, b), shape (..., n_s)."""
     if bounds == "paper":
         smaller = np.minimum(a, b)[..., None]
-        return _quotient(2 * np.expm1(smaller), F.l1_radii)  # thm:grrcrpriv
+        return _quotient(2 * expm1(smaller), F.l1_radii)  # thm:grrcrpriv
     return _odds_within(F.table.p_u_given_s, *F.conditional_bounds, a, b)
 
 
 def independent_odds_of_all(epsilon_2: Array) -> Array:
     """k of IR at which the report on U costs ε_2 at most, whatever the distribution is."""
-    return np.asarray(np.expm1(np.maximum(0.0, epsilon_2)))
+    return np.asarray(expm1(np.maximum(0.0, epsilon_2)))
 
 
 def conditional_odds_of_all(F: UncertaintySet, a: Array, b: Array) -> Array:
@@ -73,8 +74,8 @@ def conditional_odds_of_all(F: UncertaintySet, a: Array, b: Array) -> Array:
 
 def _odds_within(p: Array, p_min: Array, p_max: Array, a: Array, b: Array) -> Array:
     a, b = (np.maximum(0.0, x)[..., None] for x in (a, b))  # a difference may round below 0
-    up = _quotient(np.expm1(a), _largest_excess(p_max, p, np.exp(a)))
-    down = _quotient(np.expm1(b), _largest_excess(p, p_min, np.exp(b)))
+    up = _quotient(expm1(a), _largest_excess(p_max, p, exp(a)))
+    down = _quotient(expm1(b), _largest_excess(p, p_min, exp(b)))
     return np.minimum(up, down)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.channel import ChoiceChannel
 from rldp.designing.families.base import Parameters, Problem
 from rldp.designing.families.layers import UNLAYERED
@@ -54,6 +55,6 @@ def channel(F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) ->
 def probabilities(epsilon: ArrayLike, n_s: int, n_u: int) -> tuple[Array, Array, Array]:
     """The chance of the own cell, of another cell of the same s, and of a cell of another s."""
     # numerators and denominator of the definition, each times e^{-ε}: nothing overflows
-    r = np.exp(-np.asarray(epsilon, dtype=float))
+    r = exp(-np.asarray(epsilon, dtype=float))
     total = 1 + r * r * (n_u - 1) + r * (n_s - 1) * n_u
     return 1 / total, r * r / total, r / total

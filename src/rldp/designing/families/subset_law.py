@@ -7,6 +7,7 @@ from scipy.interpolate import BSpline, RectBivariateSpline
 from scipy.special import gammaln
 
 from rldp._types import Array, Integers
+from rldp.arithmetic import exp, log, matmul
 
 
 class SubsetLaw:
@@ -74,16 +75,16 @@ class SubsetLaw:
     def _information(self, v: Array, w: Array) -> Array:
         kappa, log_lambda, log_silent = _sigmoid(v), _log_sigmoid(w), _log_sigmoid(-w)
         log_rho_1, log_rho_0 = _log_sigmoid(v) - log_lambda, _log_sigmoid(-v) - log_silent
-        rho_1, rho_0 = np.exp(log_rho_1), np.exp(log_rho_0)
+        rho_1, rho_0 = exp(log_rho_1), exp(log_rho_0)
         n = self._law.shape[0] - 1
         j = np.arange(n + 1)
-        sizes = np.exp(self._log_binomial + j * log_lambda[:, None] + (n - j) * log_silent[:, None])
+        sizes = exp(self._log_binomial + j * log_lambda[:, None] + (n - j) * log_silent[:, None])
         slope = rho_1 - rho_0
         W = np.multiply.outer(slope, self._nodes)
         W += (rho_0 + slope * self._rest * _sigmoid(w))[:, None]
-        terms = np.log(W)
+        terms = log(W)
         terms *= W
-        expected = np.einsum("gj,gj->g", sizes, terms @ self._law.T)
+        expected = np.einsum("gj,gj->g", sizes, matmul(terms, self._law.T))
         return np.asarray(kappa * log_rho_1 + (1 - kappa) * log_rho_0 - expected)
 
 
@@ -115,7 +116,7 @@ class InformationSpline:
             BSpline.design_matrix(x.ravel(), knots, self._DEGREE)
             for x, knots in zip((logits, epsilon_1), self._knots, strict=True)
         )
-        along_w = of_v @ self._coefficients
+        along_w = of_v @ self._coefficients  # sparse: added entry by entry
         row = np.arange(logits.size).reshape(logits.shape) * along_w.shape[1]
         some = of_w.indices.reshape(*epsilon_1.shape, -1)
         values = along_w.ravel()[row[..., None] + some]
@@ -132,4 +133,4 @@ def _log_sigmoid(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    return np.exp(_log_sigmoid(x))
+    return np.asarray(exp(_log_sigmoid(x)))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logit
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import expm1, log1p
 from rldp.channel import UnaryChannel
 from rldp.designing.families import unary_encoding
 from rldp.designing.families.base import (
@@ -108,7 +109,7 @@ def optimum(problem: Problem) -> Parameters:
         "epsilon_2": epsilon_2,
         "kappa": kappa,
         "lambda": lam,
-        "delta_s": np.log1p(noise.odds(np.arange(epsilons.size), epsilon_2, epsilon_1)),
+        "delta_s": log1p(noise.odds(np.arange(epsilons.size), epsilon_2, epsilon_1)),
     }
 
 
@@ -160,7 +161,7 @@ def utility(F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array
     """I(X;Y) at P̂ with randomised response inside (thm:ueuti)."""
     kappa, lam = parameters["kappa"], parameters["lambda"]
     on_s = unary_encoding.information(F.table.counts.sum(axis=1), kappa, lam)
-    return on_s + kappa * information_on_u(F, np.expm1(parameters["delta_s"]))
+    return on_s + kappa * information_on_u(F, expm1(parameters["delta_s"]))
 
 
 def _budgets_for_u(

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from rldp._types import Array, Integers
+from rldp.arithmetic import exp
 from rldp.channel import UnaryChannel
 from rldp.designing.families.base import Pinned, pinned_number
 from rldp.designing.families.subset_law import SubsetLaw
@@ -39,9 +40,9 @@ def log_odds(kappa: Array, lam: Array) -> Array:
 
 def smallest_lambda(kappa: Array, epsilon_1: Array) -> Array:
     """The smallest λ whose odds are at most e^{ε_1}, rounded to the safe side."""
-    r = np.exp(-epsilon_1)  # λ = κ/(κ + (1-κ) e^{ε_1}), written so that nothing overflows
+    r = exp(-epsilon_1)  # λ = κ/(κ + (1-κ) e^{ε_1}), written so that nothing overflows
     lam = kappa * r / (kappa * r + (1 - kappa))
-    return np.minimum(np.nextafter(lam, 1.0), kappa)
+    return np.asarray(np.minimum(np.nextafter(lam, 1.0), kappa))
 
 
 def pinned_kappa(pinned: Pinned, n: int) -> Array | None:

@@ -9,14 +9,32 @@ come from the middle of what is optimal rather than from a corner, which steadie
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lstsq
+from typing import NamedTuple
 
-from rldp._types import Array, Flags
+import numpy as np
+
+from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import PositiveSystem, matmul
 
 _TO_BOUNDARY = 0.9  # of the way to the nearest θ = 0 or z = 0
 _RIDGE = 1e-12  # of the mean eigenvalue of J, and of the Hessian
+_COUPLED = 1e-3  # of the columns' parts, whose sum is the number of cells: what counts in a step
+_MOST_COUPLED, _LEAST_COUPLED = 2, 300  # columns in a step, times the cells, and at least
 _START = 1e-3  # mass of a new column, of the mean mass
+
+
+class _Hessian(NamedTuple):
+    """A matrix with its diagonal, and other entries between some rows only."""
+
+    diagonal: Array
+    coupled: Indices
+    system: PositiveSystem  # of the coupled rows
+
+    def solved(self, b: Array) -> Array:
+        """K⁻¹ b, for one vector or for columns."""
+        found = b / (self.diagonal if b.ndim == 1 else self.diagonal[:, None])
+        found[self.coupled] = self.system.solved(b[self.coupled])
+        return found
 
 
 class BarrierMaster:
@@ -37,16 +55,16 @@ class BarrierMaster:
 
     def update(self) -> None:
         """Compute J⁻¹ A and the error at the present masses."""
-        J = (self.columns.T * self.theta) @ self.columns
+        J = matmul(self.columns.T * self.theta, self.columns)
         J += _RIDGE * np.trace(J) / len(J) * np.eye(len(J))
-        self._factor = cho_factor(J)
-        self.M = cho_solve(self._factor, self.A)
+        self._system = PositiveSystem(J)
+        self.M = self._system.solved(self.A)
         self.error = float(np.sum(self.A * self.M))
 
     @property
     def W(self) -> Array:  # noqa: N802  # as in the docstring
         """J⁻¹ A Aᵀ J⁻¹."""
-        return np.asarray(self.M @ self.M.T)
+        return np.asarray(matmul(self.M, self.M.T))
 
     def second_moments(self) -> Array:
         """aᵀ J⁻¹ a of every functional, a column of A."""
@@ -55,12 +73,12 @@ class BarrierMaster:
     @property
     def barrier(self) -> float:
         """Σ θ z as a part of the error: what the masses are from the best ones, about."""
-        return float(self.theta @ self.z) / self.error
+        return float(matmul(self.theta, self.z)) / self.error
 
     def add(self, columns: Array) -> None:
         """Add columns, with a small mass."""
         mass = _START * float(self.theta.mean())
-        mu = float(self.theta @ self.z) / len(self.theta)
+        mu = float(matmul(self.theta, self.z)) / len(self.theta)
         self.columns = np.concatenate([self.columns, columns])
         self.theta = np.concatenate([self.theta, np.full(len(columns), mass)])
         self.z = np.concatenate([self.z, np.full(len(columns), min(mu / mass, self.error))])
@@ -82,22 +100,16 @@ class BarrierMaster:
         """One Newton step towards Σ θ z of this part of the error."""
         T, theta, z = self.columns, self.theta, self.z
         self.update()
-        across = T @ self.M
-        K = T @ cho_solve(self._factor, T.T)
-        K *= across @ across.T
-        K *= 2.0
+        across = matmul(T, self.M)
         gains = np.einsum("yk,yk->y", across, across)
         mu = barrier * self.error / len(theta)
-        K[np.diag_indices_from(K)] += z / theta + _RIDGE * np.trace(K) / len(K)
         right = gains + mu / theta  # minus the gradient of the error, and of the barrier
-        lack = 1 - T.T @ theta
-        factor = cho_factor(K, overwrite_a=True, check_finite=False)
-        KT = cho_solve(factor, T, check_finite=False)
-        Kr = cho_solve(factor, right, check_finite=False)
+        lack = 1 - matmul(T.T, theta)
+        hessian = self._hessian(across, gains)
+        KT, Kr = hessian.solved(T), hessian.solved(right)
         # K d - right = -Tα and Tᵀ d = lack
-        normal = T.T @ KT
-        alpha = lstsq(normal, T.T @ Kr - lack, lapack_driver="gelsy", check_finite=False)[0]
-        d = Kr - KT @ alpha
+        alpha = PositiveSystem(matmul(T.T, KT)).solved(matmul(T.T, Kr) - lack)
+        d = Kr - matmul(KT, alpha)
         dz = (mu - z * d) / theta - z
         length = min(1.0, _TO_BOUNDARY * _room(theta, d))
         dual_length = min(1.0, _TO_BOUNDARY * _room(z, dz))
@@ -105,18 +117,39 @@ class BarrierMaster:
         self.z = z + dual_length * dz
         self.alpha = alpha
 
+    def _hessian(self, across: Array, gains: Array) -> _Hessian:
+        """The Hessian of the error and of the barrier.
+
+        A column whose part θ T·J⁻¹T of J is small hardly changes what others bring, so it keeps its
+        diagonal entry only.
+        """
+        T, theta = self.columns, self.theta
+        JT = self._system.solved(T.T)
+        own = np.einsum("yx,xy->y", T, JT)
+        diagonal = 2 * own * gains + self.z / theta
+        share = theta * own
+        coupled = np.argsort(-share, kind="stable")[
+            : max(_MOST_COUPLED * T.shape[1], _LEAST_COUPLED)
+        ]
+        coupled = coupled[share[coupled] > _COUPLED]
+        K = matmul(T[coupled], JT[:, coupled])
+        K *= matmul(across[coupled], across[coupled].T)
+        K *= 2.0
+        K[np.diag_indices_from(K)] = diagonal[coupled] * (1 + _RIDGE)
+        return _Hessian(diagonal, coupled, PositiveSystem(K))
+
     def settle(self, barrier: float, most: int) -> None:
         """Steps until Σ θ z is this part of the error."""
         for _ in range(most):
             self.step(max(barrier / 2, 0.3 * self.barrier))
-            if self.barrier < barrier and np.abs(1 - self.theta @ self.columns).max() < 1e-9:
+            if self.barrier < barrier and np.abs(1 - matmul(self.theta, self.columns)).max() < 1e-9:
                 break
         self.update()
 
     def gains(self, columns: Array) -> Array:
         """T·W·T - α·T of columns (columns, cells): above 0 where they would bring something."""
-        across = columns @ self.M
-        return np.asarray(np.einsum("yk,yk->y", across, across) - columns @ self.alpha)
+        across = matmul(columns, self.M)
+        return np.asarray(np.einsum("yk,yk->y", across, across) - matmul(columns, self.alpha))
 
 
 def _room(x: Array, d: Array) -> float:

@@ -13,6 +13,7 @@ import copy
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import PositiveSystem, matmul
 from rldp.designing.optimal.barrier_master import BarrierMaster
 
 _BARRIER, _STEPS = 1e-4, 40  # of the masses
@@ -48,28 +49,29 @@ def bounded(master: BarrierMaster, roots: Array, limit: float) -> BarrierMaster:
 
 def influences(master: BarrierMaster, roots: Array) -> Array:
     """max over functionals of |e(y)|, of every column."""
-    return np.asarray((np.abs(master.columns @ master.M) / roots).max(axis=1))
+    return np.asarray((np.abs(matmul(master.columns, master.M)) / roots).max(axis=1))
 
 
 def _within(master: BarrierMaster, roots: Array, limit: float) -> BarrierMaster | None:
     """The best masses of columns within the limit; None where too few are left."""
     master = copy.copy(master)
     limit *= 1 - _SAFE
-    try:
-        for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS):
+        master.settle(_BARRIER, _STEPS)
+        weights, is_used = influences(master, roots), _in_use(master)
+        is_beyond = weights > limit
+        if not (is_beyond & is_used).any():
+            master.keep(is_used)
+            if not _is_regular(master):
+                return None
             master.settle(_BARRIER, _STEPS)
-            weights, is_used = influences(master, roots), _in_use(master)
-            is_beyond = weights > limit
-            if not (is_beyond & is_used).any():
-                master.keep(is_used)
-                master.settle(_BARRIER, _STEPS)
-                return master if _is_sound(master, roots, limit) else None
-            kept = np.ones(len(weights), bool)
-            n_left_out = max(1, int(is_beyond.sum()) // _AT_ONCE)
-            kept[np.argsort(-weights, kind="stable")[:n_left_out]] = False
-            master.keep(kept)
-    except (np.linalg.LinAlgError, ValueError):  # too few columns to estimate everything
-        return None
+            return master if _is_sound(master, roots, limit) else None
+        kept = np.ones(len(weights), bool)
+        n_left_out = max(1, int(is_beyond.sum()) // _AT_ONCE)
+        kept[np.argsort(-weights, kind="stable")[:n_left_out]] = False
+        master.keep(kept)
+        if not _is_regular(master):  # too few columns to estimate everything
+            return None
     return None
 
 
@@ -80,7 +82,11 @@ def _in_use(master: BarrierMaster) -> Flags:
 
 def _is_sound(master: BarrierMaster, roots: Array, limit: float) -> bool:
     """Whether the columns make a protocol that tells everything, within the limit."""
-    lack = np.abs(1 - master.theta @ master.columns).max()
-    eigenvalues = np.linalg.eigvalsh((master.columns.T * master.theta) @ master.columns)
-    is_regular = eigenvalues[0] > _CONDITION * eigenvalues[-1]
-    return bool(lack < _EXACT and is_regular and influences(master, roots).max() <= limit)
+    is_complete = np.abs(1 - matmul(master.theta, master.columns)).max() < _EXACT
+    is_within = influences(master, roots).max() <= limit
+    return bool(is_complete and is_within and _is_regular(master))
+
+
+def _is_regular(master: BarrierMaster) -> bool:
+    J = matmul(master.columns.T * master.theta, master.columns)
+    return bool(PositiveSystem(J).pivots.min() > _CONDITION)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from rldp.arithmetic import matmul
 from rldp.designing.optimal.cutting_planes import Cuts
 
 Array = NDArray[np.float64]
@@ -53,7 +54,7 @@ class Branching:
 
     def _largest(self, c: Array) -> float:
         found = self._cuts.maximum_within(c, np.zeros(c.size), self._cuts.highest)
-        highest = float(c @ self._cuts.highest)
+        highest = float(matmul(c, self._cuts.highest))
         return highest if found is None else min(found.value, highest)
 
     def bounded(
@@ -132,7 +133,7 @@ class Branching:
             return _Box(low, high, most, (low + high) / 2)
         if found is None:
             return None
-        value = found.value + float(self._p @ (low_gain - slope * low))
+        value = found.value + float(matmul(self._p, (low_gain - slope * low)))
         return _Box(low, high, min(value, most), found.weights)
 
 

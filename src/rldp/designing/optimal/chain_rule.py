@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.arithmetic import exp, log
 from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers.interrupts import go_on_unless
@@ -62,11 +63,11 @@ def _conditional_range(levels: _Levels, table: Table) -> tuple[Array, Array]:
     within e^E of w_s. Of one u alone, w_s' ≥ P̂_{u|s'} T[s', u] and T[s', u] ≥ e^-G T[s, u].
     """
     r, E, C = table.p_u_given_s, levels.known, levels.everything
-    low = np.exp(-(C.T + E)).max(axis=1)[:, None]
-    most = np.exp(C + E.T).min(axis=1)[:, None]
+    low = exp(-(C.T + E)).max(axis=1)[:, None]
+    most = exp(C + E.T).min(axis=1)[:, None]
     with np.errstate(divide="ignore"):
         alone = (1 - (1 - r) * low) / r  # what the other cells leave of w_s
-        through_u = (np.exp(levels.given_u + E.T)[:, :, None] / r).min(axis=1)
+        through_u = (exp(levels.given_u + E.T)[:, :, None] / r).min(axis=1)
     high = np.minimum(np.minimum(most, alone), through_u)
     return np.broadcast_to(low, r.shape), np.where(table.p_su > 0, np.maximum(1.0, high), 1.0)
 
@@ -83,11 +84,11 @@ def _u_first(levels: _Levels, high: Array, table: Table, deadline: float) -> flo
     """I(U;Y) + I(S;Y|U): an output makes u likelier by the mean of T[s, u] given u at most."""
     p_u = table.p_su.sum(axis=0)
     with np.errstate(divide="ignore"):
-        w = 1 / (table.p_s + (np.exp(-levels.known) * table.p_s).sum(axis=1))
+        w = 1 / (table.p_s + (exp(-levels.known) * table.p_s).sum(axis=1))
         seen = p_u > 0
         given_u = table.p_su[:, seen] / p_u[seen]
         most = np.minimum(1 / p_u[seen], (given_u * high[:, seen] * w[:, None]).sum(axis=0))
-    total = float((p_u[seen] * np.log(np.maximum(most, 1.0))).sum())
+    total = float((p_u[seen] * log(np.maximum(most, 1.0))).sum())
     for share, p_s in zip(p_u[seen], given_u.T, strict=True):
         total += float(share) * _about_s(p_s, levels.given_u, deadline)
     return total + _ROUNDING

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import matmul
 from rldp.designing.solvers.linear import Optimum, Programme
 from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
 
@@ -82,8 +83,8 @@ class Cuts:
         size = np.abs(c) + abs(mass) * self._weights
         if others:
             y = np.maximum(others, 0.0)
-            reduced = reduced - y @ self.rows
-            size = size + y @ np.abs(self.rows)
+            reduced = reduced - matmul(y, self.rows)
+            size = size + matmul(y, np.abs(self.rows))
         # what rounding can have done to the sums
         error = 4 * np.finfo(float).eps * (len(others) + 3) * size
         reached = np.maximum((reduced + error) * low, (reduced + error) * high)

@@ -31,6 +31,7 @@ from itertools import product
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import matmul
 from rldp.designing.optimal.moment_relaxation import Conditions, Moments, least_moments
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.solvers.work import is_past
@@ -158,13 +159,18 @@ class Relaxation:
         for r, lam, mu in zip(self._conditions, of_inequalities, of_patterns, strict=True):
             form = -mu
             if form.size:  # the last product is t_b²
-                form[-1] += max(0.0, -float((r.patterns @ form).min())) * (1 + 1e-9)
-            terms = np.outer(alpha, self._q), -(r.a.T * lam) @ r.b, -(r.c.T * form) @ r.d, -M @ M.T
+                form[-1] += max(0.0, -float(matmul(r.patterns, form).min())) * (1 + 1e-9)
+            terms = (
+                np.outer(alpha, self._q),
+                matmul(-(r.a.T * lam), r.b),
+                matmul(-(r.c.T * form), r.d),
+                matmul(-M, M.T),
+            )
             B = sum((X + X.T) / 2 for X in terms)
-            forms = np.abs(form) @ (np.abs(r.c).max(axis=1) * np.abs(r.d).max(axis=1))
+            forms = matmul(np.abs(form), (np.abs(r.c).max(axis=1) * np.abs(r.d).max(axis=1)))
             size = float(np.abs(alpha).max() + lam.sum() + forms + np.sum(M**2))
             fails = max(fails, _ROUNDING * size - float(np.linalg.eigvalsh(B).min()))
-        bound = 2 * float(np.sum(M * self._A)) - float(alpha @ self._size)
+        bound = 2 * float(np.sum(M * self._A)) - float(matmul(alpha, self._size))
         return self._unit**2 * (bound - fails * self._longest)
 
     def _cut(self, moments: Moments) -> bool:
@@ -172,13 +178,15 @@ class Relaxation:
 
         J a is a mixture of columns with masses a·T ≥ 0, so it is private for the true moments.
         """
-        columns = [J @ self._all_rows(r).T for J, r in zip(moments.J, self._regions, strict=True)]
+        columns = [
+            matmul(J, self._all_rows(r).T) for J, r in zip(moments.J, self._regions, strict=True)
+        ]
         T = (np.concatenate(columns, axis=1) / self._size[:, None]).T
         T = np.ascontiguousarray(T[T.max(axis=1) > 1e-9])
         before = len(self._private.cuts.rows)
         self._private.cuts.cut(T, _TIGHT / 10)
         new = _of_length_1(-self._private.cuts.rows[before:] / self._size)
-        worst = (new @ _of_length_1(T * self._size).T).min(axis=1, initial=0.0)
+        worst = matmul(new, _of_length_1(T * self._size).T).min(axis=1, initial=0.0)
         self._add(new[np.argsort(worst, kind="stable")], _NEW_ROWS)
         is_new = False
         multipliers = moments.multipliers.of_inequalities
@@ -186,7 +194,7 @@ class Relaxation:
         for number, region in enumerate(self._regions):
             kept = np.array(sorted(region.pairs))[multipliers[number] > used]
             a = self._all_rows(region)
-            values = np.triu(a @ moments.J[number] @ a.T)
+            values = np.triu(matmul(matmul(a, moments.J[number]), a.T))
             i, j = np.nonzero(values < -_BROKEN)
             worst = np.argsort(values[i, j], kind="stable")[:_NEW_PRODUCTS]
             pairs = frozenset(map(tuple, kept.tolist()))
@@ -198,7 +206,7 @@ class Relaxation:
     def _add(self, rows: Array, most: int = 10**6) -> None:
         """Add inequalities that are not nearly there."""
         for row in _of_length_1(rows):
-            if most and (self._rows @ row).max(initial=-1.0) < _ALIKE:
+            if most and matmul(self._rows, row).max(initial=-1.0) < _ALIKE:
                 self._rows = np.vstack([self._rows, row])
                 most -= 1
 
@@ -208,7 +216,7 @@ class Relaxation:
         if not len(self._means):
             return False
         for number, (J, region) in enumerate(zip(moments.J, self._regions, strict=True)):
-            G = self._means @ J @ self._means.T
+            G = matmul(matmul(self._means, J), self._means.T)
             b = region.base
             ratio = np.clip(G[:, b] / max(G[b, b], 1e-300), region.low, region.high)
             variances = np.diag(G) - ratio**2 * G[b, b]

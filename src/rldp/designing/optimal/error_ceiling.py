@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import matmul
 from rldp.designing.solvers.linear import Programme
 
 _MOST_S = 10  # values of S whose patterns are listed
@@ -59,12 +60,12 @@ def error_ceiling(p_su: Array, A: Array, factor: float) -> float:
         return 0.0
     parts = _split(p_su, A.reshape(*p_su.shape, -1))
     size = np.abs(parts.B).sum(axis=1)  # (n_s, k)
-    shared = size @ size.T
+    shared = matmul(size, size.T)
     if shared[~np.eye(n_s, dtype=bool)].max(initial=0.0) > _SHARED * np.abs(A).max() ** 2:
         return 0.0
     subsets = (np.arange(2**n_s - 1)[:, None] >> np.arange(n_s)) & 1
     patterns = np.where(subsets == 1, factor, 1.0)
-    patterns /= (patterns @ parts.p_s)[:, None]
+    patterns /= matmul(patterns, parts.p_s)[:, None]
     G, theta = _second_moments(parts, patterns)
     gains = _Gains(parts, patterns, G)
     bought = _largest_gain(parts, gains, theta)
@@ -86,31 +87,33 @@ def _second_moments(parts: _Parts, patterns: Array) -> tuple[Array, Array]:
     n_s = len(parts.p_s)
     programme = Programme(np.ones(n_s))
     programme.add_columns(patterns, np.zeros(len(patterns)))
-    square = parts.C @ parts.C.T
+    square = matmul(parts.C, parts.C.T)
 
     def slope(G: Array) -> Array:
         inverse = np.linalg.inv(G)
-        return np.asarray(inverse @ square @ inverse + np.diag(parts.b / np.diag(G) ** 2))
+        return np.asarray(
+            matmul(matmul(inverse, square), inverse) + np.diag(parts.b / np.diag(G) ** 2)
+        )
 
     # randomised response, whose columns have one high entry each, begins
     single = np.zeros(1, int) if n_s == 1 else 2 ** np.arange(n_s)
     response = np.zeros(len(patterns))
     response[single] = np.linalg.solve(patterns[single].T, np.ones(n_s))
     masses, weights = [response], np.ones(1)
-    moments = [(patterns.T * response) @ patterns]
+    moments = [matmul(patterns.T * response, patterns)]
     G = moments[0] + _RIDGE * np.eye(n_s)
     for _ in range(_STEPS):
-        gains = ((patterns @ slope(G)) * patterns).sum(axis=1)
+        gains = (matmul(patterns, slope(G)) * patterns).sum(axis=1)
         programme.set_gains(gains / gains.max())
         masses.append(programme.solved().weights)
-        moments.append((patterns.T * masses[-1]) @ patterns)
+        moments.append(matmul(patterns.T * masses[-1], patterns))
         weights = np.append(weights * (1 - 1 / len(masses)), 1 / len(masses))
         each = np.array(moments)
         for _ in range(_MIXING):
             G = np.tensordot(weights, each, 1) + _RIDGE * np.eye(n_s)
             weights = weights * np.sqrt(np.maximum(np.tensordot(each, slope(G), 2), 0.0))
             weights /= weights.sum()
-    return G, np.asarray(weights @ np.array(masses))
+    return G, np.asarray(matmul(weights, np.array(masses)))
 
 
 class _Gains:
@@ -125,7 +128,7 @@ class _Gains:
         S = np.linalg.solve(G, parts.C)
         self._own = np.einsum("suk,suk->su", D, D)
         self._cross = 2 * np.einsum("suk,tk->tsu", D, S)
-        self._of_s = ((patterns @ (S @ S.T)) * patterns).sum(axis=1)
+        self._of_s = (matmul(patterns, matmul(S, S.T)) * patterns).sum(axis=1)
 
     def best(self, alpha: Array) -> tuple[Array, Indices]:
         """The largest ‖MᵀT‖² - α·T of every t, and its cells, shape (patterns, n_s)."""

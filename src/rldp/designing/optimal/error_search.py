@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import matmul
 from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
@@ -174,7 +175,7 @@ class Search:
         T = np.concatenate([used.reshape(-1, *self._shape), self._new_starts(used)])
         W, prices, columns = master.W, master.alpha, list[Array]()
         for _ in range(_TANGENTS):
-            tangents = 2 * T.reshape(len(T), -1) @ W - prices
+            tangents = matmul(2 * T.reshape(len(T), -1), W) - prices
             T = best(tangents.reshape(T.shape), T)
             flat = T.reshape(len(T), self._cells)  # none where the time is over
             T = T[master.gains(flat) > _NOTHING * master.error]

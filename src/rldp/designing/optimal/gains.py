@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.arithmetic import log
 
 _LEAST = 1e-7  # entry at which the logarithm of a column is taken
 
@@ -28,4 +29,4 @@ class Information:
 
     def slopes(self, T: Array) -> Array:
         """P̂ (log T + 1)."""
-        return np.asarray(self._weights * (np.log(np.maximum(T, _LEAST)) + 1))
+        return np.asarray(self._weights * (log(np.maximum(T, _LEAST)) + 1))

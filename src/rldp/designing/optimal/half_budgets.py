@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.optimal.half_regions import Regions
@@ -67,7 +68,7 @@ class _Rounds:
     def __init__(self, table: Table, epsilon: float, is_over: Callable[[], bool]) -> None:
         self._p_su, self.is_over, self.bound = table.p_su, is_over, np.inf
         self._is_counted = (table.p_su > 0) | (table.p_s == 0)[:, None]
-        self._simple = simple_columns(table.p_su.shape, float(np.exp(epsilon)), distinct=True)
+        self._simple = simple_columns(table.p_su.shape, float(exp(epsilon)), distinct=True)
         self._columns = np.zeros((0, *table.p_su.shape))  # as large as vertices are
         self.master = self._new_master()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rldp.arithmetic import log
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.half_regions import Regions
@@ -48,7 +49,7 @@ def half_errors(
         return
     if not Regions.are_possible(F) or not F.table.p_s.all() or counted.sum(axis=1).max() < 3:
         return
-    regions = _regions(F, float(np.log(factor)), effort)
+    regions = _regions(F, float(log(factor)), effort)
     pricing = SimplexPricing(p_su, regions.products(), counted)
     cells = counted.ravel()
     master = BarrierMaster(start.A[cells], start.columns[:, cells], start.theta)

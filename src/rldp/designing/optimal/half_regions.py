@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import exp, log, matmul
 from rldp.designing.polyopt.product_pricing import ProductPricing, Vertices, sorted_vertices
 from rldp.designing.solvers.best_product import Branches
 from rldp.designing.solvers.quadratic_form import Products
@@ -123,12 +124,12 @@ class Regions:
         With a number of intervals of τ there are so many, with coarse blocks.
         """
         self._p_su, self._epsilon = F.table.p_su, epsilon
-        self._factor = float(np.exp(epsilon))
+        self._factor = float(exp(epsilon))
         self._balls = [Ball(F, s) for s in range(F.table.n_s)]
         self._blocks: dict[_Key, Block] = {}
         self.regions: list[Region] = []
         self._is_coarse = n_intervals is not None
-        ends = np.exp(np.linspace(0.0, epsilon, (n_intervals or 1) + 1))
+        ends = exp(np.linspace(0.0, epsilon, (n_intervals or 1) + 1))
         for star in range(F.table.n_s):
             for low, high in itertools.pairwise(ends.tolist()):
                 self._enter(Region(star, low, high), None)
@@ -170,7 +171,7 @@ class Regions:
         spend(len(self._blocks) * _WORK_OF_BLOCK / 4 + self.size * _WORK_OF_NUMBER)
         tables = []
         for (s, _, _), block in self._blocks.items():
-            T = block.polytope.vertices @ block.ball.spread
+            T = matmul(block.polytope.vertices, block.ball.spread)
             tables.append(Vertices(s, self._p_su[s], T[None], np.array([len(T)])))
         vertices, at = sorted_vertices(tables), {key: i for i, key in enumerate(self._blocks)}
         lists = np.array([[at[key] for key in self._keys(region)] for region in self.regions])
@@ -181,7 +182,8 @@ class Regions:
     def products(self) -> Products:
         """All products of vertices, region by region."""
         lists = {
-            key: block.polytope.vertices @ block.ball.spread for key, block in self._blocks.items()
+            key: matmul(block.polytope.vertices, block.ball.spread)
+            for key, block in self._blocks.items()
         }
         longest = max(len(T) for T in lists.values())
         T = np.zeros((len(self.regions), len(self._balls), longest, self._p_su.shape[1]))
@@ -217,7 +219,7 @@ class Regions:
         self.regions = []
         for region, held in zip(before, holders, strict=True):
             star, low, high = region
-            if not held.any() or np.log(high / low) <= _NARROW * self._epsilon:
+            if not held.any() or log(high / low) <= _NARROW * self._epsilon:
                 self.regions.append(region)
                 continue
             middle, is_changed = float(np.sqrt(low * high)), True

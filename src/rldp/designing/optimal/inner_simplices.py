@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.progress import untold
 from rldp.designing.column_generation.solution import Solution
@@ -29,7 +30,7 @@ _INSIDE = 1e-9  # of k² - 1 that corners stay away from the sphere, for roundin
 
 def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
     """The optimum over simplices inside F; None where none are known or they are too many."""
-    p_min, p_su, factor = inner_simplices(F), F.table.p_su, float(np.exp(epsilon))
+    p_min, p_su, factor = inner_simplices(F), F.table.p_su, float(exp(epsilon))
     if p_min is None:
         return None
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
@@ -81,9 +82,9 @@ def _with_spread(r: Array, c: float) -> tuple[Array, float]:
     low, high = -80.0, 80.0  # log D
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        total = _least(r, c, np.exp(middle)).sum() + c
+        total = _least(r, c, exp(middle)).sum() + c
         low, high = (middle, high) if total > 1 else (low, middle)
-    D = float(np.exp(high))
+    D = float(exp(high))
     return _least(r, c, D), D
 
 

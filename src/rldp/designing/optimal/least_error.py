@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.ceiling import is_around
@@ -60,7 +61,7 @@ def least_error(
         progress: told the error so far and its bound.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
-    least = float(np.exp(min(float(g.levels.min()) for g in guarantees)))
+    least = float(exp(min(float(g.levels.min()) for g in guarantees)))
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
@@ -145,7 +146,7 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     p_min = first.uncertainty.conditional_bounds[0]
     if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
         return None
-    return SortedPricing(first.table.p_su, p_min, float(np.exp(first.epsilon)))
+    return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
 
 
 def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import matmul, power
 from rldp.designing.optimal.barrier_master import BarrierMaster
 
 _POWER = 0.5  # of the ratio of V_i to the mean, in one step
@@ -28,8 +29,8 @@ class MinimaxWeights:
     def update(self, master: BarrierMaster) -> float:
         """Move the weights once, and tell by how much the largest variance is above the mean."""
         variances = master.second_moments() / self.weights - self._known
-        mean = float(self.weights @ variances) / float(self.weights.sum())
-        weights = self.weights * (np.maximum(variances, 0.0) / mean) ** _POWER
+        mean = float(matmul(self.weights, variances)) / float(self.weights.sum())
+        weights = self.weights * power(np.maximum(variances, 0.0) / mean, _POWER)
         weights = np.maximum(weights, _LEAST * weights.max())
         self.weights = weights * weights.size / weights.sum()
         master.A = self._A * np.sqrt(self.weights)

@@ -70,6 +70,7 @@ def least_moments(regions: Sequence[Conditions], q: Array, size: Array, A: Array
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
+    settings.direct_solve_method = "qdldl"  # others have code for each processor
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _TOLERANCE
     cost = np.zeros(n_vars)
     cost[begins[-1] + _place(np.arange(k), np.arange(k))] = 1.0

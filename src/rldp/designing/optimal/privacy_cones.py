@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rldp.arithmetic import exp
 from rldp.designing.solvers.conic import Block
 from rldp.uncertainty import BudgetSet, GivenU, Guarantee, UncertaintySet
 
@@ -52,7 +53,7 @@ def _given_u(guarantee: Guarantee, variable: Indices) -> Block:
             for i in cells.tolist():
                 block.nonnegative([(high, 1.0), (i, -1.0)])
                 block.nonnegative([(i, 1.0), (low, -1.0)])
-            block.nonnegative([(high, -1.0), (low, _factor(np.exp(guarantee.epsilon)))])
+            block.nonnegative([(high, -1.0), (low, _factor(exp(guarantee.epsilon)))])
             continue
         for s_1, s_2 in np.argwhere(guarantee.is_promised_pair).tolist():
             factor = _factor(guarantee.factors[s_1, s_2])
@@ -108,7 +109,7 @@ def _fixed(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
         assert isinstance(F, BudgetSet)
         mu, v = _mean(block, c, F.table.p_u_given_s[s], F.order)
         k = float(F.stretch(np.array([s]))[0])
-        return [(mu, 1.0), (v, -np.exp(1 - k) if F.order == 1 else -(k ** -_inverse(F)))]
+        return [(mu, 1.0), (v, -exp(1 - k) if F.order == 1 else -(k ** -_inverse(F)))]
     if F.is_simplex and len(vertices) > 1:  # max c·R = P^min·c + (1 - Σ P^min) max c
         least, mu = F.conditional_bounds[0][s], block.variable()
         for i, x in c:

@@ -11,6 +11,7 @@ from threading import Event
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import matmul
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import apart, is_conic, is_linear, linear, pair
 from rldp.designing.solvers.conic import Block, ConicProgramme
@@ -201,7 +202,7 @@ class PrivateColumns:
                     break
                 solution = programme.solved(objectives[i].ravel())
                 columns[i] = solution.x.reshape(objectives.shape[1:])
-                is_good[i] = solution.is_solved and solution.x @ self.weights.ravel() > 0
+                is_good[i] = solution.is_solved and matmul(solution.x, self.weights.ravel()) > 0
 
         pool, is_ended = ThreadPoolExecutor(os.cpu_count()), Event()
         try:

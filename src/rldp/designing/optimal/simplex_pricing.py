@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import matmul
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.solvers.quadratic_bound import largest_ratio
@@ -79,7 +80,7 @@ class SimplexPricing:
         p, cells = self._p.ravel(), np.flatnonzero(self.counted)
         B = np.zeros((p.size, p.size))
         across = np.outer(alpha, p[cells])
-        B[np.ix_(cells, cells)] = M @ M.T - (across + across.T) / 2
+        B[np.ix_(cells, cells)] = matmul(M, M.T) - (across + across.T) / 2
         B -= target * np.outer(p, p)
         return QuadraticForm(B.reshape(*self.shape, *self.shape), self._p)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import matmul
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
@@ -131,7 +132,7 @@ class SimplexRounds:
 
     def _variance(self) -> float:
         """The error less what no protocol can change, Σ (a·P̂)²."""
-        known = float(((self._p @ self.master.A) ** 2).sum())
+        known = float((matmul(self._p, self.master.A) ** 2).sum())
         return max(self.master.error - known, _WORTH * self.master.error)
 
     def _add(self, columns: Array) -> None:
@@ -157,7 +158,7 @@ class SimplexRounds:
         while is_left.any() and len(chosen) < _ADDED:
             i = int(is_left.argmax())
             chosen.append(i)
-            is_left &= rows @ rows[i] < _ALIKE
+            is_left &= matmul(rows, rows[i]) < _ALIKE
         return columns[chosen]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
@@ -64,7 +65,7 @@ def optimal_columns(
     private = PrivateColumns(guarantees, hidden=hidden)
     master = Master(private.weights, np.ones(private.weights.shape, bool))
     least = min(float(g.levels.min()) for g in guarantees)
-    factor = float(np.exp(least))
+    factor = float(exp(least))
     master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
     gain, told = Information(private.weights), progress or untold
     share = _JOINT_SHARE if private.is_joint else _POLISH_SHARE

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import exp, log, matmul
 from rldp.designing.optimal.subset_selection import balanced_subsets
 
 _TAUS = 7  # from 1 to e^ε, evenly in log τ
@@ -47,7 +48,11 @@ class RecordPricing:
     def _random_subsets(self) -> Flags:
         n, random = self._p.size, np.random.default_rng(0)  # the same search every time
         size = int(np.clip(round(n / (self._factor + 1)), 1, n - 1))
-        rank = random.random((_BEGUN * n, n)).argsort(axis=1).argsort(axis=1)
+        rank = (
+            random.random((_BEGUN * n, n))
+            .argsort(axis=1, kind="stable")
+            .argsort(axis=1, kind="stable")
+        )
         return np.asarray(rank < np.maximum(1, size - np.arange(len(rank)) % 2)[:, None])
 
     def climbed(self, T: Array, W: Array, alpha: Array) -> Array:
@@ -59,8 +64,8 @@ class RecordPricing:
         todo = np.arange(len(v))
         for _ in range(2 * p.size):
             now = v[todo]
-            across = now @ W
-            q, price, mass = (across * now).sum(axis=1), now @ alpha, now @ p
+            across = matmul(now, W)
+            q, price, mass = (across * now).sum(axis=1), matmul(now, alpha), matmul(now, p)
             change = np.where(now > 1, 1 - high, high - 1)
             masses = mass[:, None] + change * p
             gains = (q[:, None] + 2 * change * across + change**2 * np.diag(W)) / masses**2
@@ -73,7 +78,7 @@ class RecordPricing:
             if not todo.size:
                 break
             v[todo, which] += change[np.arange(todo.size), which]
-        return np.asarray((v / (v @ p)[:, None]).reshape(T.shape))
+        return np.asarray((v / matmul(v, p)[:, None]).reshape(T.shape))
 
 
 class _Sorted(NamedTuple):
@@ -93,7 +98,7 @@ class SortedPricing:
         """Take P̂, P^min_{u|s} and e^ε."""
         self._p, self._m, self._factor = p_su, p_min, factor
         self._rest = (1 - p_min.sum(axis=1))[None, :, None]  # c of every S value
-        self._taus = np.exp(np.linspace(0, np.log(factor), _TAUS))
+        self._taus = exp(np.linspace(0, log(factor), _TAUS))
 
     @staticmethod
     def is_possible(p_min: Array) -> bool:

@@ -4,7 +4,7 @@ Subset selection reports a random subset of d cells, e^ε times as likely if it 
 Its estimates depend on how often a report holds one cell, or two, alone. So a set of subsets that
 holds every cell, and every pair of cells, equally often has the same errors. The shifts of one
 subset around a circle hold every cell equally often, and every pair by their distance;
-non-negative least squares mix shifts of random subsets so that all distances are equally frequent.
+a linear programme mixes shifts of random subsets so that all distances are equally frequent.
 
 That takes half as many subsets as there are cells, each with all its shifts. On a circle of a prime
 number of places fewer are enough: subsets that stay the same when places are multiplied by the
@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import PositiveSystem, matmul
+from rldp.designing.solvers.linear import Programme
 from rldp.utility.goal import information_matrix
 
 _MOST_EXACT = 100  # cells up to which the circle has no empty places
@@ -92,7 +93,8 @@ def balanced_subsets(n: int, factor: float, most: int) -> Flags | None:
 
 def _error(Q: Array, p_su: Array) -> float:
     """Σ of the variances of the best estimates of all cells from one report."""
-    return float(np.trace(np.linalg.inv(information_matrix(Q, p_su))) - (p_su**2).sum())
+    root = PositiveSystem(information_matrix(Q, p_su)).whitened(np.eye(p_su.size))
+    return float((root**2).sum() - (p_su**2).sum())
 
 
 def _channel(circle: _Circle, p_su: Array, factor: float) -> Array | None:
@@ -137,7 +139,7 @@ def _balanced(circle: _Circle) -> tuple[Flags, Array] | None:
     n, order, d = circle
     random = np.random.default_rng(0)  # the same protocol every time
     classes = _classes(n, order)
-    rank = random.random((_TRIED * n, classes.max() + 1)).argsort(axis=1).argsort(axis=1)
+    rank = _ranks(random.random((_TRIED * n, classes.max() + 1)))
     blocks = (rank < d // order).astype(float)[:, classes]
     if order > 1:
         blocks[:, 0] = d % order  # the only place that every multiplier keeps
@@ -146,13 +148,34 @@ def _balanced(circle: _Circle) -> tuple[Flags, Array] | None:
     _, first = np.unique(classes[1 : n // 2 + 1], return_index=True)
     distances = np.fft.irfft(spectrum, n, axis=1).round()[:, 1 + np.sort(first)]
     rows = np.concatenate([distances, np.ones((len(blocks), 1))], axis=1).T
-    weights, off = nnls(rows, np.append(np.full(len(first), d * (d - 1) / (n - 1)), 1.0))
-    if off > _BALANCED:
+    weights = _mixture(rows, np.append(np.full(len(first), d * (d - 1) / (n - 1)), 1.0))
+    if weights is None:
         return None
     used = np.flatnonzero(weights > 0)
     place = (np.arange(n)[None, :] + np.arange(n)[:, None]) % n
     shifts = blocks[used][:, place].reshape(-1, n)  # all shifts of a subset, one after the other
     return shifts > 0, np.repeat(weights[used], n)
+
+
+def _mixture(columns: Array, values: Array) -> Array | None:
+    """Weights x ≥ 0 of a few columns with columns·x = values; None if there are none."""
+    programme = Programme(values)
+    programme.add_columns(columns.T, np.zeros(columns.shape[1]))
+    slack = np.eye(len(values))
+    programme.add_columns(np.concatenate([slack, -slack]), np.full(2 * len(values), -1.0))
+    weights = programme.solved().weights[: columns.shape[1]]
+    used = np.flatnonzero(weights > 0)
+    A = columns[:, used]  # the solver's equations hold to its tolerance only
+    x = PositiveSystem(matmul(A.T, A)).solved(matmul(A.T, values))
+    if (x < 0).any() or np.linalg.norm(matmul(A, x) - values) > _BALANCED:
+        return None
+    weights[used] = x
+    return weights
+
+
+def _ranks(numbers: Array) -> Indices:
+    """The rank of every number in its row."""
+    return numbers.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
 
 
 def _classes(n: int, order: int) -> Indices:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import log
 
 
 class BlockBounds(NamedTuple):
@@ -83,7 +84,7 @@ def lagrangian_bound(multipliers: Array, sums: Array) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         at = np.clip(np.where(B == 0, low, 1 + sums[..., :-1] / B + low), low, high)
         value = B * (at - low) - sums[..., :-1]
-        bound = np.where(value > 0, at - 1 - np.log(value), np.inf)
+        bound = np.where(value > 0, at - 1 - log(value), np.inf)
     best = bound.argmin(axis=-1)[..., None]
     return (
         np.take_along_axis(bound, best, -1)[..., 0],
@@ -101,7 +102,7 @@ def worst_lagrangian_bound(multipliers: Array, sums: Array, others: Array) -> tu
     if len(others) == 1:
         return bound, at
     largest = -np.inf
-    for row in np.argsort(-bound):
+    for row in np.argsort(-bound, kind="stable"):
         if bound[row] <= largest:
             break
         each, where = lagrangian_bound(multipliers, sums[row] + others)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.arithmetic import matmul
 from rldp.designing.polyopt.box import NotExcluded
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.polyopt.tau_interval import Pricing, TauInterval
@@ -42,7 +43,7 @@ def columns_of_interval(
 def bounds_by_search(interval: TauInterval, duals: Array, known: Array, target: float) -> Array:
     """Known bounds on reduced costs for every s*, tightened by searches, down to the target."""
     bounds = known.copy()
-    for star in np.argsort(-bounds):
+    for star in np.argsort(-bounds, kind="stable"):
         goal = target
         while bounds[star] > goal:
             found = columns_of_interval(interval, duals, int(star), goal)
@@ -84,8 +85,8 @@ def columns_by_star(
 
 
 def _sorted(T: Array, duals: Array, p: Array) -> NotExcluded:
-    T = T[np.argsort(T @ p)]
-    return NotExcluded(-entr(T) @ p - T @ duals, T @ p, T)
+    T = T[np.argsort(matmul(T, p), kind="stable")]
+    return NotExcluded(matmul(-entr(T), p) - matmul(T, duals), matmul(T, p), T)
 
 
 def _best_columns(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import matmul
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
 
@@ -33,8 +34,8 @@ def is_extreme(columns: Array, blocks: Sequence[Block], factor: float, *, distin
     T = T / T.max(axis=1, keepdims=True)
     rank = np.zeros(len(T), int)
     for i, column in enumerate(T):
-        size = np.abs(a) @ column
-        active = a[a @ column <= tolerances.active * size + tolerances.zero]
+        size = matmul(np.abs(a), column)
+        active = a[matmul(a, column) <= tolerances.active * size + tolerances.zero]
         values = np.linalg.svd(active, compute_uv=False)
         rank[i] = int((values > tolerances.rank * values[0]).sum()) if values.size else 0
     return np.asarray(rank >= T.shape[1] - 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import matmul
 from rldp.designing.polyopt.settings import SETTINGS
 
 Marginals = list[tuple[Array, Array]]  # of every block: weights and vertices
@@ -20,17 +21,17 @@ def coupled(marginals: Marginals, p_su: Array) -> Array:
 
     Blocks are coupled one after the other, the heaviest product so far with the lightest vertex.
     """
-    masses = [T @ p for (_, T), p in zip(marginals, p_su, strict=True)]
+    masses = [matmul(T, p) for (_, T), p in zip(marginals, p_su, strict=True)]
     spread = [
-        float(w @ (mass - w @ mass / w.sum()) ** 2)
+        float(matmul(w, (mass - matmul(w, mass) / w.sum()) ** 2))
         for (w, _), mass in zip(marginals, masses, strict=True)
     ]
-    order = np.argsort(spread)[::-1]
+    order = np.argsort(spread, kind="stable")[::-1]
     weight, mass = np.ones(1), np.zeros(1)
     choice = np.zeros((1, len(marginals)), np.intp)
     for s in order:
         w, own = marginals[s][0], masses[s]
-        heavy, light = np.argsort(-mass), np.argsort(own)
+        heavy, light = np.argsort(-mass, kind="stable"), np.argsort(own, kind="stable")
         ends = [np.cumsum(x) / x.sum() for x in (weight[heavy], w[light])]
         breaks = np.unique(np.concatenate([[0.0], *ends]))
         length = np.diff(breaks)

@@ -166,7 +166,7 @@ class Knapsack:
         gain = self._entropy - a * self._high - F_low  # (multipliers, leaves, 2, n_u)
         spend(_WORK_OF_BOUNDS + gain.size * _WORK_OF_ENTRY)
         ratio = np.where(self._is_undecided, gain * self._per_m, self._decided)
-        order = np.argsort(-ratio, axis=3)
+        order = np.argsort(-ratio, axis=3, kind="stable")
         filled = np.cumsum(block.m[order], axis=3)
         is_below = filled < m_H[..., None] * (1 - tolerances.point)
         last = np.minimum(is_below.sum(axis=3), block.n_u - 1)
@@ -187,7 +187,7 @@ class Knapsack:
         """Branch on those of some leaves with the largest excess, shape (multipliers, leaves)."""
         settings = SETTINGS.knapsack
         at, worst = excess.argmax(axis=0), excess.max(axis=0)
-        some = np.argsort(-worst)[: settings.leaves_per_split]
+        some = np.argsort(-worst, kind="stable")[: settings.leaves_per_split]
         some = some[worst[some] > settings.closed]
         if some.size and len(self.leaves) <= settings.most_leaves:
             self._branch(leaves[some], bounds.cell[at[some], leaves[some]])

@@ -42,8 +42,8 @@ class KnapsackBox(Box):
         most, n_worst = SETTINGS.interval.vertices_of_star, SETTINGS.knapsack.leaves_per_split
         bounds = self._knapsack.bounds(duals, multipliers)
         bound, at = worst_lagrangian_bound(multipliers, bounds.value.T, others)
-        order = np.argsort(-bound)[: max(most, n_worst)]
-        nearest = abs(multipliers - at[order, None]).argsort(axis=1)
+        order = np.argsort(-bound, kind="stable")[: max(most, n_worst)]
+        nearest = abs(multipliers - at[order, None]).argsort(axis=1, kind="stable")
         nearest = nearest[:, : SETTINGS.knapsack.multipliers_per_leaf]
         T, _ = self._rounded(bounds, duals, multipliers, nearest[:most, 0], order[:most])
         # a bound that is loose at one multiplier makes a multiplier nearby look best

@@ -91,7 +91,7 @@ def _stepped(leaf: Leaf) -> list[Leaf]:
 
 def large_cells(block: Block) -> Indices:
     """The cells with much of m."""
-    large = np.argsort(-block.m)[: SETTINGS.knapsack.most_large_cells]
+    large = np.argsort(-block.m, kind="stable")[: SETTINGS.knapsack.most_large_cells]
     return np.asarray(large[block.m[large] > SETTINGS.knapsack.large_cell])
 
 

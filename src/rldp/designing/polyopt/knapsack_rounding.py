@@ -74,7 +74,7 @@ class PrefixRounding:
         spend(_WORK_OF_CALL + n * n_u * _WORK_OF_CELL)
         m, p = (np.broadcast_to(x, (n, n_u)) for x in (self._block.m, self._block.p))
         m_H, p_H, a_H = prefixes.sums(m), prefixes.sums(p), prefixes.sums(prefixes.a)
-        rank = np.argsort(prefixes.orders, axis=2)
+        rank = np.argsort(prefixes.orders, axis=2, kind="stable")
         plain = self._plain(prefixes, m_H, p_H, a_H)
         fractional = self._fractional(prefixes, rank, m_H, p_H, a_H)
         shape = 2, 2, n_u + 1  # pattern, order, length

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import log
 from rldp.designing.polyopt.settings import SETTINGS
 
 LevelClass = NDArray[np.int8]  # the level of every heavy cell, in powers of e
@@ -40,4 +41,4 @@ class LevelClasses:
 
 
 def _powers(T: Array) -> LevelClass:
-    return np.round(np.log(np.maximum(T, SETTINGS.rounds.least_level))).astype(np.int8)
+    return np.asarray(np.round(log(np.maximum(T, SETTINGS.rounds.least_level))).astype(np.int8))

@@ -70,7 +70,7 @@ class _ListedChanges(PatternChanges):
 
     def __init__(self, block: Block, factor: float, *, is_star: bool) -> None:
         tau, H = block.pattern_changes(factor, is_star=is_star)
-        order = np.argsort(tau)
+        order = np.argsort(tau, kind="stable")
         self._tau, self._H = tau[order], H[order]
         m_H = block.m_of_subsets[self._H]
         self._level = factor / (block.c + m_H) if is_star else 1 / m_H

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import matmul
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.best_product import (
     Branches,
@@ -61,11 +62,11 @@ def sorted_vertices(tables: Sequence[Vertices]) -> SortedVertices:
     end = 0
     for table in tables:
         rows, n = slice(end, end + table.counts.size), table.T.shape[1]
-        mass = np.where(np.arange(n) < table.counts[:, None], table.T @ table.p, np.inf)
+        mass = np.where(np.arange(n) < table.counts[:, None], matmul(table.T, table.p), np.inf)
         order = np.argsort(mass, axis=1, kind="stable")
         T[rows, :n] = np.take_along_axis(table.T, order[..., None], axis=1)
         masses[rows, :n] = np.take_along_axis(mass, order, axis=1)
-        gain[rows, :n] = -entr(T[rows, :n]) @ table.p
+        gain[rows, :n] = matmul(-entr(T[rows, :n]), table.p)
         np.put_along_axis(place[rows, :n], order, np.arange(n)[None, :], axis=1)
         end = rows.stop
     masses[~np.isfinite(masses)] = 1.0

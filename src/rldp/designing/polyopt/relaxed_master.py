@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import exp, log, matmul
 from rldp.designing.polyopt.coupling import Marginals
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.linear import Optimum, Programme
@@ -86,7 +87,7 @@ class RelaxedMaster:
         """Begin a group, if it is new, with tangents at the masses of these columns."""
         if key not in self._groups:
             group = self._group(key)
-            masses = np.log(np.einsum("vsu,su->v", columns, self._p_su))
+            masses = log(np.einsum("vsu,su->v", columns, self._p_su))
             shares = np.linspace(0, 1, SETTINGS.relaxed.tangents)
             for x in np.unique(np.quantile(masses, shares).round(3)):
                 self._add_tangent(group, x)
@@ -94,7 +95,7 @@ class RelaxedMaster:
     def _add_tangent(self, group: _Group, x: float) -> None:
         """-p log(p/t) ≤ e^x t - (1 + x) p, with equality at p/t = e^x."""
         columns = np.array([_TOTAL, _MASS, _LOSS], np.int32) + np.int32(group.column)
-        self._programme.add_limit(columns, np.array([-np.exp(x), 1 + x, 1.0]))
+        self._programme.add_limit(columns, np.array([-exp(x), 1 + x, 1.0]))
         self._n_rows += 1
 
     def _add_dual_limits(self) -> None:
@@ -129,8 +130,8 @@ class RelaxedMaster:
         some = self._has_row[s]
         columns[:, self._row[s, some]] = T[:, some]
         columns[:, group.row + s] = 1.0
-        columns[:, -1] = T @ p
-        self._programme.add_columns(columns, -entr(T) @ p)
+        columns[:, -1] = matmul(T, p)
+        self._programme.add_columns(columns, matmul(-entr(T), p))
         self._owner += [group.place * self._n_s + s] * len(new)
         self._content += list(T)
         return len(new)
@@ -152,8 +153,8 @@ class RelaxedMaster:
             total, mass, loss = optimum.weights[group.column : group.column + 3]
             if min(total, mass) <= SETTINGS.tolerances.weight:
                 continue
-            if loss > -mass * np.log(mass / total) + SETTINGS.large.least_reduced_cost:
-                self._add_tangent(group, np.log(mass / total))
+            if loss > -mass * log(mass / total) + SETTINGS.large.least_reduced_cost:
+                self._add_tangent(group, log(mass / total))
                 is_above = True
         return is_above
 

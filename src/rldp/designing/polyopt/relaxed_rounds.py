@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import log
 from rldp.designing.column_generation.master import Master
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.polyopt.column_search import columns_by_star, columns_of_pricing
@@ -59,7 +60,7 @@ class RelaxedRounds:
 
     def _new_master(self, columns: Array) -> RelaxedMaster:
         has_row = self._master.is_possible & self._zero_cells.is_representative
-        relaxed = RelaxedMaster(self._p_su, has_row, np.log(self._grid.factor))
+        relaxed = RelaxedMaster(self._p_su, has_row, log(self._grid.factor))
         relaxed.add_columns(self._zero_cells.copied(columns))
         return relaxed
 

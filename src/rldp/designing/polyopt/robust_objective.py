@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
@@ -38,7 +39,7 @@ def robust_columns(
     Other columns of Γ may have more. The bound is a proof in real numbers, computed in doubles.
     """
     p_su, p_min = F.table.p_su, F.conditional_bounds[0]
-    factor = float(np.exp(epsilon))
+    factor = float(exp(epsilon))
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
     if not ExactPricing.is_possible(blocks, factor, distinct=distinct):
         raise TooLargeError(

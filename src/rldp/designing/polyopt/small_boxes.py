@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import exp, matmul
 from rldp.designing.polyopt.box import (
     BlockBounds,
     Box,
@@ -38,10 +39,10 @@ class _ListBox(Box):
             self._T = block.vertices(np.array([lo]), np.array([hi]))[0][0]
         else:
             self._T = np.full((1, block.n_u), lo)
-        self._gain, self._mass = -entr(self._T) @ block.p, self._T @ block.p
+        self._gain, self._mass = matmul(-entr(self._T), block.p), matmul(self._T, block.p)
 
     def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
-        net_gain = self._gain - self._T @ duals
+        net_gain = self._gain - matmul(self._T, duals)
         value = net_gain - multipliers[:, None] * self._mass
         best = value.argmax(axis=1)
         return BlockBounds(value.max(axis=1)[None], self._T[best])
@@ -50,17 +51,17 @@ class _ListBox(Box):
         return np.asarray(self._T)
 
     def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
-        net_gain = self._gain - self._T @ duals
+        net_gain = self._gain - matmul(self._T, duals)
         sums = net_gain[:, None] - multipliers * self._mass[:, None]
         bound, at = worst_lagrangian_bound(multipliers, sums, others)
-        worst, most = np.argsort(-bound), SETTINGS.interval.vertices_of_star
+        worst, most = np.argsort(-bound, kind="stable"), SETTINGS.interval.vertices_of_star
         return ExactBlockBound(float(bound[worst[0]]), float(at[worst[0]]), self._T[worst[:most]])
 
     def not_excluded(
         self, duals: Array, multipliers: Array, others: Array, target: float
     ) -> NotExcluded:
-        order = np.argsort(self._mass)
-        net_gain = self._gain - self._T @ duals
+        order = np.argsort(self._mass, kind="stable")
+        net_gain = self._gain - matmul(self._T, duals)
         return NotExcluded(net_gain[order], self._mass[order], self._T[order])
 
 
@@ -126,7 +127,7 @@ class _SubsetBox(Box):
         left = self._left(net_gain, multipliers, others.max(axis=0), target)
         left = np.union1d(left, first)
         bound, at = bounds(left)
-        worst, most = np.argsort(-bound), SETTINGS.interval.vertices_of_star
+        worst, most = np.argsort(-bound, kind="stable"), SETTINGS.interval.vertices_of_star
         return ExactBlockBound(
             float(bound[worst[0]]), float(at[worst[0]]), self._vertices(left[worst[:most]])
         )
@@ -136,7 +137,7 @@ class _SubsetBox(Box):
     ) -> NotExcluded:
         net_gain = self._net_gain(duals)
         left = self._left(net_gain, multipliers, others, target)
-        left = left[np.argsort(self._mass[left])]
+        left = left[np.argsort(self._mass[left], kind="stable")]
         return NotExcluded(net_gain[left], self._mass[left], self._vertices(left))
 
     def _left(self, net_gain: Array, multipliers: Array, others: Array, target: float) -> Indices:
@@ -144,7 +145,7 @@ class _SubsetBox(Box):
         left = np.arange(net_gain.size)
         for x, rest in zip(multipliers, others, strict=True):
             sums = net_gain[left] - x * self._mass[left] + rest
-            left = left[sums + np.exp(x - 1 - target) >= 0]
+            left = left[sums + exp(x - 1 - target) >= 0]
         return left
 
     def _vertices(self, which: Indices) -> Array:

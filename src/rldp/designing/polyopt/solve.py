@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import entr
 
 from rldp._types import Array
+from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.column_generation.solution import Solution
@@ -46,7 +47,7 @@ def best_columns(
     """
     settings = SETTINGS.methods
     limit = deadline if isinstance(deadline, Limit) else Limit(settings.work, deadline)
-    factor = float(np.exp(epsilon))
+    factor = float(exp(epsilon))
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
     master = Master(p_su, possible_cells(blocks))
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
@@ -101,7 +102,7 @@ def is_optimal(Q: Array, p_su: Array, p_min: Array, epsilon: float) -> bool:
 
     Such a protocol is a basis of the master, so it determines the duals.
     """
-    factor = float(np.exp(epsilon))
+    factor = float(exp(epsilon))
     blocks = [Block(m, p) for m, p in zip(p_min, p_su, strict=True)]
     if not ExactPricing.is_possible(blocks, factor, distinct=True):
         raise TooLargeError(f"{p_su.shape[0]} × {p_su.shape[1]} cells have too many vertices.")

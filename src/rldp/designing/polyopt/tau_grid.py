@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import power
 from rldp.designing.polyopt.box_cache import BoxCache
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
@@ -25,8 +26,8 @@ class TauGrid:
         self.has_changes = distinct and any(block.c > 0 and block.m.any() for block in blocks)
         first = (settings.first if self.has_changes else (0.0, 1.0)) if distinct else (0.0,)
         changes = _dominant_changes(blocks, factor) if distinct else np.zeros(0)
-        self._taus = np.unique(np.append(factor ** np.array(first), changes)).tolist()
-        breakpoints = (factor ** np.array(settings.breakpoints)).tolist()
+        self._taus = np.unique(np.append(power(factor, np.array(first)), changes)).tolist()
+        breakpoints = power(factor, np.array(settings.breakpoints)).tolist()
         self._breakpoints = set(breakpoints if self.has_changes else ())
         self._cache = BoxCache(blocks, factor)
         self._intervals: dict[tuple[float, float], TauInterval] = {}

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import log
 from rldp.designing.polyopt.box import ExactBlockBound, NotExcluded, lagrangian_bound
 from rldp.designing.polyopt.box_cache import BoxCache
 from rldp.designing.polyopt.pattern_changes import Endpoints
@@ -48,9 +49,9 @@ class TauInterval:
         p_s = np.array([block.p for block in blocks]).sum(axis=1)
         largest = float(p_s.max()) if self._stars else 0.0
         self._heaviest = int(np.argmax(p_s))
-        self._by_mass = np.argsort(-p_s)
-        self._least = 1 + np.log(1 - largest * (1 - 1 / high))
-        self._most = 1 + np.log(cache.factor)
+        self._by_mass = np.argsort(-p_s, kind="stable")
+        self._least = 1 + log(1 - largest * (1 - 1 / high))
+        self._most = 1 + log(cache.factor)
         self.focus = np.zeros(0)  # multipliers of the worst s*, around which the grid is refined
         self._star_focus = np.full(len(self._stars) or 1, self._most)  # of every s*
         self.bounds = np.full(len(blocks) if self._stars else 1, np.inf)  # of the last pricing
@@ -125,7 +126,9 @@ class TauInterval:
         # a few multipliers are enough for the s* that do not have the largest bound
         n_first = SETTINGS.interval.first_multipliers
         found = [
-            self._star_bound(duals, i, np.sort(abs(self._multipliers - at).argsort()[:n_first]))
+            self._star_bound(
+                duals, i, np.sort(abs(self._multipliers - at).argsort(kind="stable")[:n_first])
+            )
             for i, at in enumerate(self._star_focus)
         ]
         is_final = np.zeros(len(found), bool)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import exp, log
 from rldp.designing.solvers.work import spend
 
 _MOST_ENTRIES = 2**20  # processed together: they should stay in the processor's cache
@@ -89,7 +90,7 @@ def best_products(
         choice = np.concatenate([heavy, light])
         choice, value = _locally_improved(lists, roots.rows(np.tile(root, 2)), choice)
         if (value > target).any():
-            order = np.argsort(-value)
+            order = np.argsort(-value, kind="stable")
             order = order[value[order] > target]
             bound = max(float(value.max()), float(bounds.bound[is_open].max()))
             return Found(np.tile(root, 2)[order], choice[order], value[order], bound)
@@ -112,7 +113,7 @@ def with_neighbours(lists: Lists, roots: Branches, found: Found, target: float) 
     near = np.tile(best, (of.size, 1))
     near[np.arange(of.size), of] = place
     value = values(lists, root.rows(np.zeros(of.size, np.intp)), near)
-    order = np.argsort(-value)
+    order = np.argsort(-value, kind="stable")
     order = order[value[order] > target]
     return Found(
         np.concatenate([found.root, np.full(order.size, found.root[0])]),
@@ -126,7 +127,7 @@ def values(lists: Lists, roots: Branches, choice: Indices) -> Array:
     """Σ g / p - log p of one product of each branch."""
     gain = lists.gain[roots.lists, choice].sum(axis=1)
     mass = lists.mass[roots.lists, choice].sum(axis=1)
-    return np.asarray(gain / mass - np.log(mass))
+    return np.asarray(gain / mass - log(mass))
 
 
 def _branch_bounds(lists: Lists, branches: Branches, target: float) -> _BranchBounds:
@@ -158,7 +159,7 @@ def _least_bounds(lists: Lists, branches: Branches, target: float) -> _BranchBou
     # the derivative e^{λ-1-t} - p changes its sign between the extreme masses
     rows = np.arange(len(gain))
     heavy, light = (
-        cut(1 + target + np.log(np.take_along_axis(mass, at[..., None], 2).sum((1, 2))), rows)
+        cut(1 + target + log(np.take_along_axis(mass, at[..., None], 2).sum((1, 2))), rows)
         for at in (branches.first, branches.last)
     )
     best = heavy.better(light, target)
@@ -171,14 +172,14 @@ def _least_bounds(lists: Lists, branches: Branches, target: float) -> _BranchBou
         known = np.maximum(below.at(new.multiplier), above.at(new.multiplier))
         size = np.abs(new.gain) + np.abs(new.multiplier) * new.mass
         has_moved = new.at(new.multiplier) - known > _RTOL * size
-        is_heavy = new.mass > np.exp(new.multiplier - 1 - target)
+        is_heavy = new.mass > exp(new.multiplier - 1 - target)
         for side, own in ((heavy, is_heavy), (light, ~is_heavy)):
             side.put(rows[own], new.rows(np.flatnonzero(own)))
         best.put(rows, best.rows(rows).better(new, target))
         rows = rows[has_moved & (best.values(target)[rows] > 0)]
     linear = best.at(best.multiplier)
     with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(linear < 0, best.multiplier - 1 - np.log(-linear), np.inf)
+        bound = np.where(linear < 0, best.multiplier - 1 - log(-linear), np.inf)
     return _BranchBounds(bound, best.values(target) > 0, heavy.choice, light.choice)
 
 
@@ -195,7 +196,7 @@ class _Cuts(NamedTuple):
 
     def values(self, target: float) -> Array:
         """The convex function at its own multiplier."""
-        return np.asarray(self.at(self.multiplier) + np.exp(self.multiplier - 1 - target))
+        return np.asarray(self.at(self.multiplier) + exp(self.multiplier - 1 - target))
 
     def rows(self, rows: Indices) -> _Cuts:
         return _Cuts(self.multiplier[rows], self.choice[rows], self.gain[rows], self.mass[rows])
@@ -220,9 +221,9 @@ def _minimiser(heavy: _Cuts, light: _Cuts, target: float) -> Array:
     slope = np.maximum(heavy.mass - light.mass, np.finfo(float).tiny)
     crossing = (heavy.gain - light.gain) / slope
     crossing = np.clip(crossing, heavy.multiplier, light.multiplier)
-    left = np.minimum(crossing, 1 + target + np.log(heavy.mass))
-    right = np.maximum(crossing, 1 + target + np.log(light.mass))
-    return np.where(left < crossing, left, right)
+    left = np.minimum(crossing, 1 + target + log(heavy.mass))
+    right = np.maximum(crossing, 1 + target + log(light.mass))
+    return np.asarray(np.where(left < crossing, left, right))
 
 
 def _locally_improved(lists: Lists, roots: Branches, choice: Indices) -> tuple[Indices, Array]:
@@ -237,12 +238,12 @@ def _locally_improved(lists: Lists, roots: Branches, choice: Indices) -> tuple[I
             g = (gain.sum(axis=1) - gain[:, i])[:, None] + lists.gain[of]
             p = (mass.sum(axis=1) - mass[:, i])[:, None] + lists.mass[of]
             inside = (place >= roots.first[:, i, None]) & (place <= roots.last[:, i, None])
-            value = np.where(inside, g / p - np.log(p), -np.inf)
+            value = np.where(inside, g / p - log(p), -np.inf)
             choice[:, i] = value.argmax(axis=1)
             gain[:, i] = lists.gain[of, choice[:, i]]
             mass[:, i] = lists.mass[of, choice[:, i]]
     p = mass.sum(axis=1)
-    return choice, gain.sum(axis=1) / p - np.log(p)
+    return choice, gain.sum(axis=1) / p - log(p)
 
 
 def _split(lists: Lists, branches: Branches, heavy: Indices, light: Indices) -> Branches:

@@ -114,6 +114,7 @@ class ConicProgramme:
         settings.presolve_enable = False  # the objective changes from solve to solve
         settings.chordal_decomposition_enable = False
         settings.max_threads = 1
+        settings.direct_solve_method = "qdldl"  # others have code for each processor
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         right = np.zeros(n_rows)
         right[0] = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import log
 from rldp.designing.solvers.best_product import Branches, Found
 
 _MOST_FOUND = 2000  # products above the target among which the best ones are chosen
@@ -25,7 +26,7 @@ class ProductTable:
             np.add(rest, roots.first[self._root, i], out=choice)
         self._entry = roots.lists.T[:, self._root] * mass.shape[1] + self._choice
         self._mass = mass.ravel()[self._entry].sum(axis=0)
-        self._log_mass = np.log(self._mass)
+        self._log_mass = log(self._mass)
 
     @staticmethod
     def size(roots: Branches) -> float:
@@ -37,8 +38,9 @@ class ProductTable:
         value = gain.ravel()[self._entry].sum(axis=0) / self._mass - self._log_mass
         above = np.flatnonzero(value > target)
         if above.size > _MOST_FOUND:
-            above = above[np.argpartition(-value[above], _MOST_FOUND)[:_MOST_FOUND]]
-        above = above[np.argsort(-value[above])]
+            least = np.partition(value[above], -_MOST_FOUND)[-_MOST_FOUND]
+            above = above[value[above] >= least]  # with all that are equal to it
+        above = above[np.argsort(-value[above], kind="stable")]
         firsts = [np.unique(entry[above], return_index=True)[1] for entry in self._entry]
         chosen = above[np.unique(np.concatenate(firsts))]
         bound = max(target, float(value.max()))

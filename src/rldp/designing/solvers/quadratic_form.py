@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
+from rldp.arithmetic import matmul
 from rldp.designing.solvers.work import spend
 
 NEVER = -1e100  # the value of a place without a vector
@@ -27,6 +28,7 @@ class QuadraticForm:
     def __init__(self, B: Array, p: Array) -> None:
         """Take B, shape (lists, n, lists, n) and symmetric, and weights p, shape (lists, n)."""
         self._B, self._p = np.ascontiguousarray(B.transpose(0, 2, 1, 3)), p
+        self._flat = np.ascontiguousarray(B.reshape(p.size, p.size))
 
     @property
     def n_lists(self) -> int:
@@ -35,19 +37,20 @@ class QuadraticForm:
 
     def values(self, T: Array) -> Array:
         """T·B·T of columns (columns, lists, n)."""
-        return np.asarray(np.einsum("ysi,stij,ytj->y", T, self._B, T, optimize=True))
+        flat = T.reshape(len(T), -1)
+        return np.asarray(np.einsum("yk,yk->y", matmul(flat, self._flat), flat))
 
     def own(self, T: Array, s: Indices) -> Array:
         """T_iᵀ B_ss T_i of vectors (products, places, n) of lists s."""
-        return np.asarray(((T @ self._B[s, s]) * T).sum(axis=2))
+        return np.asarray((matmul(T, self._B[s, s]) * T).sum(axis=2))
 
     def pairs(self, T: Array, s: Indices, other: Array, t: Indices) -> Array:
         """2 T_iᵀ B_st T_j of vectors (products, places, n) of lists s and t."""
-        return np.asarray((2 * T @ self._B[s, t]) @ other.transpose(0, 2, 1))
+        return np.asarray(matmul(matmul(2 * T, self._B[s, t]), other.transpose(0, 2, 1)))
 
     def mass(self, T: Array, s: Indices) -> Array:
         """p_s·T_i of vectors (products, places, n) of lists s."""
-        return np.asarray((T @ self._p[s][:, :, None])[:, :, 0])
+        return np.asarray(np.einsum("yli,yi->yl", T, self._p[s]))
 
     def of_columns(self, T: Array) -> Array:
         """p·T of columns (columns, lists, n)."""
@@ -59,7 +62,8 @@ class QuadraticForm:
         high = np.abs(T).max(axis=2)
         mass = np.einsum("rsli,si->rsl", products.T, self._p)
         mass = np.where(products.is_there, mass, np.inf).min(axis=2).sum(axis=1)
-        terms = np.einsum("rsi,stij,rtj->r", high, np.abs(self._B), high, optimize=True)
+        high = high.reshape(len(high), -1)
+        terms = np.einsum("rk,rk->r", matmul(high, np.abs(self._flat)), high)
         return float((terms / mass**2).max())
 
     def climbed(self, products: Products, near: Array) -> Array:
@@ -67,8 +71,8 @@ class QuadraticForm:
 
         Climbing begins with the vectors that are best for the tangent at columns `near`.
         """
-        slope = 2 * np.einsum("stij,ytj->ysi", self._B, near, optimize=True)
-        tangent = np.einsum("rsli,rsi->rsl", products.T, slope, optimize=True)
+        slope = 2 * matmul(near.reshape(len(near), -1), self._flat).reshape(near.shape)
+        tangent = np.einsum("rsli,rsi->rsl", products.T, slope)
         each, lists = np.arange(len(near)), range(self.n_lists)
         which = np.where(products.is_there, tangent, NEVER).argmax(axis=2)
         T = products.T[each[:, None], np.array(lists), which]
@@ -77,7 +81,7 @@ class QuadraticForm:
         reached = np.full(len(near), NEVER)
         for _ in range(_SWEEPS):
             for s in lists:
-                values = own[s] + (products.T[:, s] @ self._across(s, T)[:, :, None])[:, :, 0]
+                values = own[s] + np.einsum("rli,ri->rl", products.T[:, s], self._across(s, T))
                 T[:, s] = products.T[each, s, values.argmax(axis=1)]
             before, reached = reached, self.values(T)
             spend(_SECONDS * products.T.size)
@@ -88,4 +92,6 @@ class QuadraticForm:
     def _across(self, s: int, T: Array) -> Array:
         """2 Σ_t B_st T_t over t ≠ s."""
         rows = self._B[s].transpose(1, 0, 2).reshape(T.shape[2], -1)
-        return np.asarray(2 * (T.reshape(len(T), -1) @ rows.T - T[:, s] @ self._B[s, s].T))
+        return np.asarray(
+            2 * (matmul(T.reshape(len(T), -1), rows.T) - matmul(T[:, s], self._B[s, s].T))
+        )

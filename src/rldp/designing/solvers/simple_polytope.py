@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import matmul
 from rldp.designing.solvers.work import spend
 
 _OUTWARDS = 1e-8  # of a limit: by so much it is moved, or up to twice as much
@@ -33,13 +34,13 @@ class SimplePolytope:
     def cut(self, normal: Array, limit: float) -> bool:
         """Keep normal·x ≤ limit, for a limit that is not 0; whether anything was cut off."""
         limit += abs(limit) * _OUTWARDS * (1 + self._limits.size * _GOLDEN % 1)
-        beyond = self.vertices @ normal - limit
+        beyond = matmul(self.vertices, normal) - limit
         inside, outside = np.flatnonzero(beyond <= 0), np.flatnonzero(beyond > 0)
         if not outside.size:
             return False
         spend(_WORK_OF_CUT + inside.size * outside.size * self._limits.size * _WORK_OF_PAIR)
         on = self._on.astype(np.float32)
-        a, b = np.nonzero(on[inside] @ on[outside].T > normal.size - 1.5)
+        a, b = np.nonzero(matmul(on[inside], on[outside].T) > normal.size - 1.5)
         a, b = inside[a], outside[b]
         # sums of what is not negative: small entries stay as exact as large ones
         far, near = beyond[b, None], -beyond[a, None]
@@ -55,4 +56,4 @@ class SimplePolytope:
     def holds(self, points: Array) -> Flags:
         """Whether points of shape (n, d) lie in the polytope, up to rounding."""
         limits = self._limits + _INSIDE * np.abs(self._limits)
-        return np.asarray((points @ self._normals.T <= limits).all(axis=1))
+        return np.asarray((matmul(points, self._normals.T) <= limits).all(axis=1))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import cube_root, exp, log
 
 _ALL = 40.0  # log(β_1/β_2) where one ball has all of a shared budget, up to rounding
 _STEPS = 60  # of Newton at most; a handful is usual
@@ -193,8 +194,8 @@ class Split(NamedTuple):
     def log_ratio(self) -> Array:
         """The logarithm of the worst ratio of the two means."""
         with np.errstate(divide="ignore"):
-            low = np.log(np.maximum(self.bottom.value, 0.0))
-        return np.asarray(np.log(self.top.value) - low)
+            low = log(np.maximum(self.bottom.value, 0.0))
+        return np.asarray(log(self.top.value) - low)
 
 
 class Side(NamedTuple):
@@ -227,14 +228,14 @@ def worst_split(
     low, high = np.full(shape, -_ALL), np.full(shape, _ALL)
     x, old_x, old_y = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for step in range(_STEPS):
-        parts = budget / (1 + np.exp(np.stack([-x, x])))  # x = log(β_1/β_2)
+        parts = budget / (1 + exp(np.stack([-x, x])))  # x = log(β_1/β_2)
         found = largest(T, p, 1 + parts / weight)
         gain, loss = found.slope / weight
         if ratio is None:
             gain, loss = gain * -found.value[1], loss * found.value[0]
         else:
             loss = loss * ratio
-        y = np.log(np.maximum(gain, 1e-300)) - np.log(np.maximum(loss, 1e-300))
+        y = log(np.maximum(gain, 1e-300)) - log(np.maximum(loss, 1e-300))
         low, high = np.where(y > 0, x, low), np.where(y > 0, high, x)
         slope = np.full(y.shape, -0.5)
         if step:
@@ -311,7 +312,7 @@ def _newton(
     a = np.sqrt(gap + x[..., None])
     inverse = p / a
     S, Z, V = total(p * a), total(inverse) / 2, -total(inverse / (a * a)) / 4
-    part = np.cbrt((weight * S / 2) ** 2)
+    part = cube_root((weight * S / 2) ** 2)
     W = part[0] + part[1]
     c = 12 * W / (K * K)
     value = x[0] + x[1] - c * W * W / 3

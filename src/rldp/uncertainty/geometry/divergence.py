@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
+from rldp.arithmetic import log, power
 from rldp.information import relative_entropy_terms
 
 
@@ -22,7 +23,7 @@ def divergence(p: ArrayLike, P: ArrayLike, order: float) -> Array:
     both = (p > 0) & (P > 0)
     with np.errstate(over="ignore"):
         np.copyto(
-            terms, p * (np.where(both, p, 1.0) / np.where(both, P, 1.0)) ** (order - 1), where=both
+            terms, p * power(np.where(both, p, 1.0) / np.where(both, P, 1.0), order - 1), where=both
         )
     return np.asarray(terms.sum(axis=-1) - 1)
 
@@ -46,9 +47,9 @@ def divergence_ball(p: Array, high: Array, order: float, radius: float) -> tuple
     least = 1.0 if order == 1 else 1 / (order * (order - 1))
     kappa = least * (1 + np.geomspace(1e-4, 60.0, 1000))[:, None]
     c = 1 + kappa * (1.0 if order == 1 else order - 1)
-    f, f_1, most = (-np.log(r), 0.0, radius) if order == 1 else (r ** (1 - order), 1.0, 1 + radius)
-    at_end = r * np.log(r) - kappa * f - c * r
+    f, f_1, most = (-log(r), 0.0, radius) if order == 1 else (power(r, 1 - order), 1.0, 1 + radius)
+    at_end = r * log(r) - kappa * f - c * r
     of_seen = (p[seen] * np.maximum(-kappa * f_1 - c, at_end)).sum(axis=1)
-    of_empty = (high[~seen] * np.maximum(np.log(p.size) - c, 0.0)).sum(axis=1)
+    of_empty = (high[~seen] * np.maximum(log(p.size) - c, 0.0)).sum(axis=1)
     bound = (kappa[:, 0] * most + c[:, 0] + of_seen + of_empty).min()
-    return center / center.sum(), float(bound + np.log(center.sum()))
+    return center / center.sum(), float(bound + log(center.sum()))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Codes, Flags, Indices
+from rldp.arithmetic import log
 
 _AT_ONCE = 2**20  # pairs of corners times rows
 
@@ -154,7 +155,7 @@ def _value(m: _Means, i: Indices, j: Indices, tau: Array, ratio: Array | None) -
     if ratio is not None:
         return np.where(exists, A - ratio * B, -np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(A / B)
+        value = log(A / B)
     value = np.where(A > 0, np.where(B > 0, value, np.inf), np.where(B > 0, -np.inf, 0.0))
     return np.where(exists, value, -np.inf)
 

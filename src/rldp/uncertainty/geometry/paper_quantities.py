@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
+from rldp.arithmetic import log
 
 _MOST_CELLS = 40  # two halves of 2^20 subset sums each: the exact search stays below a second
 
@@ -149,8 +150,8 @@ def divergence_ball(p: ArrayLike, B: float) -> tuple[Array, float]:
     seen = p > 0
     center = np.where(seen, p, high / p.size)
     r, kappa = high[seen] / p[seen], 0.5 + np.geomspace(1e-4, 30.0, 1000)[:, None]
-    at_end = r * np.log(r) - kappa / r - (1 + kappa) * r
+    at_end = r * log(r) - kappa / r - (1 + kappa) * r
     of_seen = (p[seen] * np.maximum(-1 - 2 * kappa, at_end)).sum(axis=1)
-    of_empty = (high[~seen] * np.maximum(np.log(p.size) - 1 - kappa, 0.0)).sum(axis=1)
+    of_empty = (high[~seen] * np.maximum(log(p.size) - 1 - kappa, 0.0)).sum(axis=1)
     bound = (kappa[:, 0] * (2 + B) + 1 + of_seen + of_empty).min()
-    return center / center.sum(), float(bound + np.log(center.sum()))
+    return center / center.sum(), float(bound + log(center.sum()))

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
+from rldp.arithmetic import exp, expm1, log, log1p, power
 from rldp.uncertainty.geometry.chi_square_ball import (
     Attained,
     Extremum,
@@ -54,12 +55,14 @@ class _Optimum(NamedTuple):
     @property
     def gain(self) -> Array:
         """e^(λ - τ): how much the largest mean stays below η, and grows with τ."""
-        return self.range * self.beyond * np.exp(self.log_mean - self.tau)
+        return np.asarray(self.range * self.beyond * exp(self.log_mean - self.tau))
 
     @property
     def fall(self) -> Array:
         """How far the largest mean stays below the top, without the cancellation of gain - x."""
-        return self.range * (self.lowest + self.beyond * np.expm1(self.log_mean - self.tau))
+        return np.asarray(
+            self.range * (self.lowest + self.beyond * expm1(self.log_mean - self.tau))
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class PowerBall:
     def tau(self, cost: Array) -> Array:
         """The divergence of the ball with k = 1 + cost."""
         a = self.exponent
-        return np.asarray(np.log1p(cost) / a if a else cost)
+        return np.asarray(log1p(cost) / a if a else cost)
 
     def _optimum(self, T: Array, p: Array, tau: Array) -> _Optimum:
         gap = T.max(axis=-1, keepdims=True) - T
@@ -111,9 +114,9 @@ class PowerBall:
         is_zero = (above.max(axis=-1) == 0) | np.isinf(tau)
         x = self._distance(above, p, np.where(is_zero, np.inf, np.maximum(tau, _LEAST_TAU)))
         beyond = np.where(is_zero, lowest, np.maximum(x, lowest))
-        v = np.log1p(above / np.where(beyond > 0, beyond, 1.0)[..., None])
+        v = log1p(above / np.where(beyond > 0, beyond, 1.0)[..., None])
         a = self.exponent
-        log_mean = np.log1p(total(p * np.expm1(a * v))) / a if a else total(p * v)
+        log_mean = log1p(total(p * expm1(a * v))) / a if a else total(p * v)
         return _Optimum(gap, D, lowest, beyond, log_mean, tau)
 
     def _distance(self, gap: Array, p: Array, tau: Array) -> Array:
@@ -122,7 +125,7 @@ class PowerBall:
         The derivative of e^λ is e^τ. Power means of x + gap with a from -1 to 1 have the form
         x + c - ∫ ρ(s)/(x + s) ds, ρ ≥ 0, so that e^τ - 1 is ∫ ρ(s)/(x + s)² ds.
         """
-        B = np.expm1(np.minimum(tau, _LARGEST))
+        B = expm1(np.minimum(tau, _LARGEST))
         x = self._below_the_distance(gap, p, tau, B)
         return newton_from_below(self._excess, gap, p, B, x)
 
@@ -130,16 +133,16 @@ class PowerBall:
         """e^τ - 1 at a distance x, and its slope over log x."""
         a, q = self.exponent, self.order
         y = 1 + gap / x[..., None]
-        power = y ** (a - 1) if a else 1 / y
-        mass = p * power
+        rates = power(y, a - 1) if a else 1 / y
+        mass = p * rates
         Z, W = total(mass), total(mass / y)
         S = total(mass * y) if a else 1.0
-        u = power / Z[..., None]  # R/p; every term of the divergence is positive
-        terms = np.expm1((1 - q) * np.log(u)) + (q - 1) * (u - 1) if a else u - 1 - np.log(u)
+        u = rates / Z[..., None]  # R/p; every term of the divergence is positive
+        terms = expm1((1 - q) * log(u)) + (q - 1) * (u - 1) if a else u - 1 - log(u)
         tau = np.maximum(total(p * terms), _LEAST_CHANCE)
         if a:
-            tau = np.log1p(tau) / (q - 1)
-        excess = np.expm1(tau)
+            tau = log1p(tau) / (q - 1)
+        excess = expm1(tau)
         return excess, (1 - a) * (1 + excess) * (Z / S - W / Z)
 
     def _below_the_distance(self, gap: Array, p: Array, tau: Array, B: Array) -> Array:
@@ -152,27 +155,27 @@ class PowerBall:
         a, at_top = self.exponent, gap == 0
         m, others = total(p * at_top), total(p * ~at_top)
         others = np.where(others > 0, others, 1.0)
-        log_r = np.minimum((tau - np.log(m)) / (1 - a), _LARGEST)
-        log_r = np.log((np.exp(a * log_r) - m) / others) / a if a else log_r / others
-        geometric = np.exp(total(p * np.log(np.where(at_top, 1.0, gap))) / others)
-        near = geometric / np.expm1(np.minimum(log_r, _LARGEST))
+        log_r = np.minimum((tau - log(m)) / (1 - a), _LARGEST)
+        log_r = log((exp(a * log_r) - m) / others) / a if a else log_r / others
+        geometric = exp(total(p * log(np.where(at_top, 1.0, gap))) / others)
+        near = geometric / expm1(np.minimum(log_r, _LARGEST))
         mean = total(p * gap)
         away = gap - mean[..., None]
         square = p * away * away
         variance = np.maximum(total(square), _LEAST_CHANCE)
         skew = (2 - a) / 3 * total(square * away) / variance
         far = np.sqrt((1 - a) / 2 * variance / B) - mean - skew
-        return np.maximum(np.maximum(near, far), _LEAST_DISTANCE)
+        return np.asarray(np.maximum(np.maximum(near, far), _LEAST_DISTANCE))
 
     def _attained(self, best: _Optimum, T: Array, p: Array) -> Array:
         a, x = self.exponent, best.x[..., None]
         p = np.broadcast_to(p, best.gap.shape)
         g = best.gap + x
         at_end = g == 0
-        R = np.where(at_end, 0.0, p * np.where(at_end, 1.0, g) ** (a - 1))
+        R = np.where(at_end, 0.0, p * power(np.where(at_end, 1.0, g), a - 1))
         is_tilted = x > 0
         total = np.where(is_tilted, R.sum(axis=-1, keepdims=True), 1.0)
-        spared = best.beyond ** (1 - a) * np.exp((1 - a) * best.log_mean - best.tau)
+        spared = power(best.beyond, 1 - a) * exp((1 - a) * best.log_mean - best.tau)
         spared = spared[..., None]
         R *= np.where(is_tilted, 1 / total, spared)
         # empty cells at the top get what the others can spare

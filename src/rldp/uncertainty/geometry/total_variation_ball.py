@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices
+from rldp.arithmetic import log
 
 _ROUNDS = 60  # of better ratios at most; a handful is usual
 _ULP = float(np.finfo(float).eps)
@@ -72,7 +73,7 @@ class Pair(NamedTuple):
     @property
     def log_ratio(self) -> Array:
         """The logarithm of the ratio of the two means."""
-        return np.asarray(np.log(self.top) - np.log(self.bottom))
+        return np.asarray(log(self.top) - log(self.bottom))
 
 
 def worst_pair(
