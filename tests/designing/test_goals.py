@@ -159,9 +159,9 @@ def test_a_file_does_not_hold_the_functionals_of_a_goal_of_ones_own(tmp_path):
 @pytest.mark.usefixtures("unbounded")
 @pytest.mark.slow
 def test_simulated_collections_have_the_promised_errors():
-    """2,000 collections: errors to 3 %, and intervals that cover 94 to 96 %."""
+    """20,000 collections: errors to 3 %, and intervals that cover 94 to 96 %."""
     p = rldp.design(ChiSquareSet(SMALL), 1.0, effort="quick")
-    rng, n, times = np.random.default_rng(5), 4000, 2000
+    rng, n, times = np.random.default_rng(5), 4000, 20_000
     truth = SMALL.p_su.ravel()
     channel = p.matrix.reshape(truth.size, -1)
     J = information_matrix(p.matrix, SMALL.p_su)
@@ -170,7 +170,7 @@ def test_simulated_collections_have_the_promised_errors():
     estimates = counts @ weights.T / n
     squared = ((estimates - truth) ** 2).mean(axis=0)
     assert squared.sum() / (p.error.total / n) == pytest.approx(1.0, abs=0.03)
-    # the mean square of each cell is within 5 standard deviations, √(2/2000) of itself
+    # the mean square of each cell is within 5 standard deviations, √(2/20,000) of itself
     assert np.abs(squared / (p.error.variances / n) - 1).max() < 5 * math.sqrt(2 / times)
     seen = np.sqrt((counts @ (weights**2).T / n - estimates**2) / n)
     assert 0.94 <= (np.abs(estimates - truth) <= 1.96 * seen).mean() <= 0.96

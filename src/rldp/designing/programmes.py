@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
@@ -40,10 +40,9 @@ from rldp.tables.table import Table
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
 from rldp.utility.goal import Goal
 
-Array = NDArray[np.float64]
-
 PAIRS = ("distinct", "all")
 OBJECTIVES = ("empirical", "robust")
+_OF_INTEGERS = 1e-11  # of e^ε: what the integer table of many outputs may add to it
 _LAYERS: dict[type[UncertaintySet], str] = {
     GivenU: "epsilon_given_u",
     AllDistributions: "epsilon_all",
@@ -271,7 +270,8 @@ def ldp_optimal(options: Options) -> Outcome:
 def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
     """What the search finds, or optimised unary encoding where that has smaller errors."""
     asked, epsilon = _asked(options, goal), options.least_level
-    found = _outcome(error_programmes.ldp_optimal(asked, float(exp(epsilon))))
+    factor = float(exp(epsilon)) * (1 - _OF_INTEGERS)
+    found = _outcome(error_programmes.ldp_optimal(asked, factor))
     pinned: Pinned = {"variant": "optimised"}
     chosen = ue.optimum(Problem(options.F, np.array([epsilon]), "sharp", pinned))
     bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})

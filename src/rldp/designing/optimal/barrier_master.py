@@ -17,9 +17,9 @@ from rldp._types import Array, Flags, Indices
 from rldp.arithmetic import PositiveSystem, matmul
 
 _TO_BOUNDARY = 0.9  # of the way to the nearest θ = 0 or z = 0
-_RIDGE = 1e-12  # of the mean eigenvalue of J, and of the Hessian
-_COUPLED = 1e-3  # of the columns' parts, whose sum is the number of cells: what counts in a step
+_RIDGE = 1e-12  # of the diagonals of J and of the Hessian
 _MOST_COUPLED, _LEAST_COUPLED = 2, 300  # columns in a step, times the cells, and at least
+_REPAIRS = 2  # of masses whose columns do not sum to 1 quite exactly
 _START = 1e-3  # mass of a new column, of the mean mass
 
 
@@ -56,7 +56,7 @@ class BarrierMaster:
     def update(self) -> None:
         """Compute J⁻¹ A and the error at the present masses."""
         J = matmul(self.columns.T * self.theta, self.columns)
-        J += _RIDGE * np.trace(J) / len(J) * np.eye(len(J))
+        J[np.diag_indices_from(J)] *= 1 + _RIDGE
         self._system = PositiveSystem(J)
         self.M = self._system.solved(self.A)
         self.error = float(np.sum(self.A * self.M))
@@ -120,18 +120,15 @@ class BarrierMaster:
     def _hessian(self, across: Array, gains: Array) -> _Hessian:
         """The Hessian of the error and of the barrier.
 
-        A column whose part θ T·J⁻¹T of J is small hardly changes what others bring, so it keeps its
-        diagonal entry only.
+        Columns whose part θ T·J⁻¹T of J is small hardly change what others bring. So only those with
+        the largest parts are coupled, and the others keep their diagonal entry.
         """
         T, theta = self.columns, self.theta
         JT = self._system.solved(T.T)
         own = np.einsum("yx,xy->y", T, JT)
         diagonal = 2 * own * gains + self.z / theta
-        share = theta * own
-        coupled = np.argsort(-share, kind="stable")[
-            : max(_MOST_COUPLED * T.shape[1], _LEAST_COUPLED)
-        ]
-        coupled = coupled[share[coupled] > _COUPLED]
+        most = max(_MOST_COUPLED * T.shape[1], _LEAST_COUPLED)
+        coupled = np.argsort(-theta * own, kind="stable")[:most]
         K = matmul(T[coupled], JT[:, coupled])
         K *= matmul(across[coupled], across[coupled].T)
         K *= 2.0
@@ -144,6 +141,14 @@ class BarrierMaster:
             self.step(max(barrier / 2, 0.3 * self.barrier))
             if self.barrier < barrier and np.abs(1 - matmul(self.theta, self.columns)).max() < 1e-9:
                 break
+        self.update()
+
+    def repair(self) -> None:
+        """Change the masses a little, so that the columns sum to 1 up to rounding."""
+        for _ in range(_REPAIRS):
+            self.update()
+            lack = 1 - matmul(self.theta, self.columns)
+            self.theta = self.theta * (1 + matmul(self.columns, self._system.solved(lack)))
         self.update()
 
     def gains(self, columns: Array) -> Array:

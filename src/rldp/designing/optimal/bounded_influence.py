@@ -62,15 +62,13 @@ def _within(master: BarrierMaster, roots: Array, limit: float) -> BarrierMaster 
         is_beyond = weights > limit
         if not (is_beyond & is_used).any():
             master.keep(is_used)
-            if not _is_regular(master):
-                return None
             master.settle(_BARRIER, _STEPS)
             return master if _is_sound(master, roots, limit) else None
         kept = np.ones(len(weights), bool)
         n_left_out = max(1, int(is_beyond.sum()) // _AT_ONCE)
         kept[np.argsort(-weights, kind="stable")[:n_left_out]] = False
         master.keep(kept)
-        if not _is_regular(master):  # too few columns to estimate everything
+        if len(master.columns) < len(master.A):  # too few to estimate everything
             return None
     return None
 

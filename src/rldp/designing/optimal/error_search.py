@@ -231,9 +231,9 @@ class Search:
 
         `factor` is the largest ratio of entries that keeps every guarantee.
         """
-        mass = self.master.theta
-        used = mass > _RARE
-        Q = (self.master.columns[used].T * mass[used]).reshape(*self._shape, -1)
+        self.master.keep(self.master.theta > _RARE)
+        self.master.repair()
+        Q = (self.master.columns.T * self.master.theta).reshape(*self._shape, -1)
         weights = self.weights if weights is None else weights
         return ErrorSolution(
             _complete(Q, factor), self.master.error, bound, weights, is_interrupted

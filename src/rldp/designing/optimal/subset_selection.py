@@ -30,6 +30,8 @@ _MOST_ENTRIES = 1_500_000  # of the table: cells times outputs
 _MOST_LOST = 0.01  # of the variance: what a size of subsets may cost
 _AS_GOOD = 1e-5  # of the variance, which counts as none
 _TRIED = 8  # random subsets, times the number of places
+_NEGLIGIBLE = 1e-6  # of the largest weight
+_REPAIRS = 3  # of weights, each of which leaves less for the next
 _BALANCED = 1e-9  # what frequencies of distances may differ by
 
 
@@ -164,13 +166,16 @@ def _mixture(columns: Array, values: Array) -> Array | None:
     slack = np.eye(len(values))
     programme.add_columns(np.concatenate([slack, -slack]), np.full(2 * len(values), -1.0))
     weights = programme.solved().weights[: columns.shape[1]]
-    used = np.flatnonzero(weights > 0)
+    used = np.flatnonzero(weights > _NEGLIGIBLE * weights.max())
     A = columns[:, used]  # the solver's equations hold to its tolerance only
-    x = PositiveSystem(matmul(A.T, A)).solved(matmul(A.T, values))
+    x, normal = weights[used], PositiveSystem(matmul(A.T, A))
+    for _ in range(_REPAIRS):
+        x = x + normal.solved(matmul(A.T, values - matmul(A, x)))
     if (x < 0).any() or np.linalg.norm(matmul(A, x) - values) > _BALANCED:
         return None
-    weights[used] = x
-    return weights
+    mixture = np.zeros_like(weights)
+    mixture[used] = x
+    return mixture
 
 
 def _ranks(numbers: Array) -> Indices:

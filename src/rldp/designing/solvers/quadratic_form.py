@@ -37,7 +37,7 @@ class QuadraticForm:
 
     def values(self, T: Array) -> Array:
         """T·B·T of columns (columns, lists, n)."""
-        flat = T.reshape(len(T), -1)
+        flat = T.reshape(len(T), self._p.size)
         return np.asarray(np.einsum("yk,yk->y", matmul(flat, self._flat), flat))
 
     def own(self, T: Array, s: Indices) -> Array:
@@ -62,7 +62,7 @@ class QuadraticForm:
         high = np.abs(T).max(axis=2)
         mass = np.einsum("rsli,si->rsl", products.T, self._p)
         mass = np.where(products.is_there, mass, np.inf).min(axis=2).sum(axis=1)
-        high = high.reshape(len(high), -1)
+        high = high.reshape(len(high), self._p.size)
         terms = np.einsum("rk,rk->r", matmul(high, np.abs(self._flat)), high)
         return float((terms / mass**2).max())
 
@@ -71,7 +71,7 @@ class QuadraticForm:
 
         Climbing begins with the vectors that are best for the tangent at columns `near`.
         """
-        slope = 2 * matmul(near.reshape(len(near), -1), self._flat).reshape(near.shape)
+        slope = 2 * matmul(near.reshape(len(near), self._p.size), self._flat).reshape(near.shape)
         tangent = np.einsum("rsli,rsi->rsl", products.T, slope)
         each, lists = np.arange(len(near)), range(self.n_lists)
         which = np.where(products.is_there, tangent, NEVER).argmax(axis=2)
@@ -93,5 +93,5 @@ class QuadraticForm:
         """2 Σ_t B_st T_t over t ≠ s."""
         rows = self._B[s].transpose(1, 0, 2).reshape(T.shape[2], -1)
         return np.asarray(
-            2 * (matmul(T.reshape(len(T), -1), rows.T) - matmul(T[:, s], self._B[s, s].T))
+            2 * (matmul(T.reshape(len(T), self._p.size), rows.T) - matmul(T[:, s], self._B[s, s].T))
         )
