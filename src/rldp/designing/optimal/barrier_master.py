@@ -120,8 +120,8 @@ class BarrierMaster:
     def _hessian(self, across: Array, gains: Array) -> _Hessian:
         """The Hessian of the error and of the barrier.
 
-        Columns whose part θ T·J⁻¹T of J is small hardly change what others bring. So only those with
-        the largest parts are coupled, and the others keep their diagonal entry.
+        Columns whose part θ T·J⁻¹T of J is small hardly change what others bring. So only those
+        with the largest parts are coupled, and the others keep their diagonal entry.
         """
         T, theta = self.columns, self.theta
         JT = self._system.solved(T.T)
