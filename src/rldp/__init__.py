@@ -27,6 +27,7 @@ spark, sklearn  releases on a cluster, and in a pipeline
 io              files that are written whole or not at all
 web             what both servers share
 checks          checks of arguments
+compiled        two loops in C, wherever they could be compiled
 decimals        numbers as text
 errors          exceptions and warnings
 _types          types of arrays and of callbacks

@@ -1,10 +1,10 @@
-"""Two loops in C, built where there is a compiler; without them NumPy and Arrow do the same.
+"""Two loops in C, wherever they could be compiled.
 
 - `draw`: codes and random words to reports, for `release.alias_table`.
 - `scan`: records of CSV text to the numbers of their labels, for `tables.plain_csv`.
 
-They draw the same reports and count the same records, only faster. `loops` is the module that has
-them, or None.
+`loops` is the module that has them, or None. Without them NumPy draws the same reports and Arrow
+reads the same records, only more slowly.
 """
 
 from __future__ import annotations
