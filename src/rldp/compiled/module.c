@@ -13,7 +13,7 @@ static Py_buffer *integers(Arrays *arrays, PyObject *array, int flags) {
     }
     arrays->count++;
     const char *format = view->format ? view->format : "B";
-    if (strlen(format) != 1 || !strchr("bBhHiIlLqQ", *format)) {
+    if (strlen(format) != 1 || !strchr("bBhHiIlLqQ", *format) || view->itemsize < 1) {
         PyErr_Format(PyExc_ValueError, "expected integers, got the format %s", format);
         return NULL;
     }
