@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WHEEL := build/wheel
+LOOPS := $(wildcard src/rldp/compiled/*.[ch])
 
 # The tests start hundreds of Python processes: what the first one compiles serves all others
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,7 +31,7 @@ check: .venv/installed
 
 # the wheel alone, in an environment of its own and away from the sources, runs the demo
 wheel:
-	rm -rf build/lib build/bdist* $(WHEEL)
+	rm -rf build/lib* build/temp* build/bdist* $(WHEEL)
 	@if uv --version >/dev/null 2>&1; then uv build --quiet --wheel --out-dir $(WHEEL); \
 	else $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .; fi
 	$(call install,$(WHEEL)/venv,"$$(echo $(WHEEL)/*.whl)[plot]")
@@ -60,12 +61,12 @@ fi
 endef
 
 # what the demo needs
-.venv/demo: pyproject.toml constraints.txt
+.venv/demo: pyproject.toml constraints.txt $(LOOPS)
 	$(call install,.venv,-e '.[plot]')
 	@touch $@
 
 # and all the rest
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints.txt $(LOOPS)
 	$(call install,.venv,-e '.[dev]')
 	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark || \
 		echo "pyspark could not be installed: the tests with Spark will be skipped"; fi

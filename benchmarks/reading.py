@@ -24,6 +24,7 @@ SENSITIVE, USEFUL = "region", "product"
 RUNS = 3
 LONG = 25  # times as many records in the long files
 _BATCH = 250_000  # records written at a time
+_PIECE = 1 << 24  # bytes of a file that are changed at a time
 
 # Each program defines count(path), which returns the counts of all pairs that occur.
 _RLDP = f"""
@@ -33,6 +34,7 @@ def count(path):
     counts = read_table(path, {SENSITIVE!r}, {USEFUL!r}).counts
     return counts[counts > 0].tolist()
 """
+_PARSED = f"from rldp.tables import plain_csv\nplain_csv.loops = None\n{_RLDP}"
 _PANDAS = f"""
 import pandas
 def count(path):
@@ -77,7 +79,19 @@ print(json.dumps([first, before, peak(), timed()[0], counts]))
 """
 
 
-_NAMES = {_RLDP: "rldp.read_table", _POLARS: "polars", _DUCKDB: "DuckDB", _PANDAS: "pandas"}
+_NAMES = {
+    _RLDP: "rldp.read_table",
+    _PARSED: "by Arrow's parser",
+    _POLARS: "polars",
+    _DUCKDB: "DuckDB",
+    _PANDAS: "pandas",
+}
+_FORMS = {  # of CSV: all texts in quotes or none, and line ends of Unix or of Windows
+    "in quotes": (),
+    "bare": ((b'"', b""),),
+    "in quotes, \\r\\n": ((b"\n", b"\r\n"),),
+    "bare, \\r\\n": ((b'"', b""), (b"\n", b"\r\n")),
+}
 
 
 class Measured(NamedTuple):
@@ -91,19 +105,35 @@ class Measured(NamedTuple):
 
 
 def run(effort: Effort) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in ("csv", "parquet"):
-            path = _generated(Path(folder), effort.rows, kind)
-            _against_peers(path, effort.rows, [_RLDP, _POLARS, _DUCKDB, _PANDAS], RUNS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _all_forms(folder, effort.rows, [_RLDP, _PARSED, _POLARS, _DUCKDB, _PANDAS], RUNS)
+        _all_forms(folder, LONG * effort.rows, [_RLDP, _PARSED, _POLARS], 1)
+        for rows, programs, times in (
+            (effort.rows, [_RLDP, _POLARS, _DUCKDB, _PANDAS], RUNS),
+            (LONG * effort.rows, [_RLDP, _POLARS], 1),
+        ):
+            path = _generated(folder, rows, "parquet")
+            _against_peers(path, "parquet", rows, programs, times)
             path.unlink()
-        for kind in ("csv", "parquet"):
-            path = _generated(Path(folder), LONG * effort.rows, kind)
-            _against_peers(path, LONG * effort.rows, [_RLDP, _POLARS], 1)
-            path.unlink()
-        _memory(Path(folder), effort.rows)
+        _memory(folder, effort.rows)
 
 
-def _against_peers(path: Path, rows: int, programs: list[str], times: int) -> None:
+def _all_forms(folder: Path, rows: int, programs: list[str], times: int) -> None:
+    path = _generated(folder, rows, "csv")
+    for form, changes in _FORMS.items():
+        changed = folder / "changed.csv"
+        with path.open("rb") as source, changed.open("wb") as target:
+            while text := source.read(_PIECE):
+                for old, new in changes:
+                    text = text.replace(old, new)
+                target.write(text)
+        _against_peers(changed, f"csv {form}", rows, programs, times)
+        changed.unlink()
+    path.unlink()
+
+
+def _against_peers(path: Path, kind: str, rows: int, programs: list[str], times: int) -> None:
     runs: dict[str, Measured | None] = dict.fromkeys(_NAMES[program] for program in programs)
     for _ in range(times):  # in turns, so that what else runs meets all of them
         for program in programs:
@@ -125,7 +155,7 @@ def _against_peers(path: Path, rows: int, programs: list[str], times: int) -> No
              f"{one.peak / 1e6:,.0f}", f"{(one.peak - one.before) / 1e6:,.0f}"]
         )  # fmt: skip
     show(
-        f"Counting two of four columns, {path.suffix[1:]}, {rows:,} records, "
+        f"Counting two of four columns, {kind}, {rows:,} records, "
         f"{path.stat().st_size / 1e6:,.0f} MB",
         [
             "",

@@ -21,6 +21,7 @@ from rldp.tables.csv_source import CsvSource
 from rldp.tables.read_table import read_table
 from rldp.tables.table import Table
 from rldp.tables.tally import Tally
+from tests.support.loops import needs_loops
 
 shared = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -86,7 +87,7 @@ def test_csv_is_read_the_same_in_every_way(text, block, missing, tmp_path):
         assert outcome(path, without=("plain",), missing=missing) == in_blocks
 
 
-@pytest.mark.parametrize("way", ["_plain", "_streamed"])
+@pytest.mark.parametrize("way", [pytest.param("_plain", marks=needs_loops), "_streamed"])
 def test_plain_files_do_take_the_fast_paths(way, tmp_path, monkeypatch):
     path = tmp_path / "survey.csv"
     path.write_bytes('"s",u\n"é",x\n'.encode() * 3)

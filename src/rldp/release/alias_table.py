@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rldp._types import Integers, Words
+from rldp.compiled import loops
 from rldp.errors import TooLargeError
 
 _MOST_BUCKETS = 2**25  # about half a gibibyte of tables
 _BUILT = 2**20  # buckets that are built at a time
+_ZERO: Integers = np.zeros(1, dtype=np.int64)
 
 
 class AliasRows:
@@ -22,13 +25,15 @@ class AliasRows:
 
     >>> rows = AliasRows(np.array([[3, 1], [0, 4]]), bits=2)
     >>> words = np.arange(4, dtype=np.uint64) << np.uint64(62)
-    >>> rows.draw(np.array([0, 0, 0, 0]), words), rows.draw(np.array([1, 1, 1, 1]), words)
-    (array([0, 0, 1, 0], dtype=uint16), array([1, 1, 1, 1], dtype=uint16))
+    >>> rows.draw(np.array([0, 0, 0, 0]), words).tolist()
+    [0, 0, 1, 0]
+    >>> rows.draw(np.array([1, 1, 1, 1]), words).tolist()
+    [1, 1, 1, 1]
     """
 
     def __init__(self, N: Integers, bits: int) -> None:
         """Take N of shape (rows, outputs), every row with the sum 2^bits."""
-        n_rows, self.n_outputs = N.shape
+        n_rows, self.n_outputs = self.n_rows, _ = N.shape
         self._bits = bits
         self.bucket_bits = j = min(bits, max(1, (self.n_outputs - 1).bit_length()))
         if n_rows << j > _MOST_BUCKETS:
@@ -50,12 +55,45 @@ class AliasRows:
         self._limits, self._pairs = limits.ravel(), pairs.ravel()
 
     def draw(self, rows: Integers, words: Words, room: Room | None = None) -> NDArray[Any]:
-        """An output for each row number and word; `rows` is overwritten.
+        """An output for each row number and word; `rows` may be overwritten.
 
         The result is an array of the `room`, and the next draw overwrites it.
         """
-        # every step in place: the arrays of a chunk stay in the cache
         room = Room() if room is None else room
+        if loops is None:
+            return self._drawn(rows, words, room)
+        out: Integers = room.array("outputs", words.shape, np.int64)
+        flat = rows.reshape(-1), words.reshape(-1), out.reshape(-1)
+        if not self.draw_codes(flat[:1], (self.n_rows,), *flat[1:], room):
+            raise IndexError(f"Expected rows from 0 to {self.n_rows - 1}.")
+        return out
+
+    def draw_codes(
+        self,
+        codes: Sequence[NDArray[Any]],
+        shape: tuple[int, ...],
+        words: Words,
+        out: Integers,
+        room: Room,
+    ) -> bool:
+        """Write an output for each record and word into `out`.
+
+        Codes (s, u) of a table of shape (n_s, n_u) have row s n_u + u, and codes (s,) have row s.
+        Returns False, with outputs of some records only, if a code is out of range.
+        """
+        if loops is None:
+            if any(first_beyond(*pair) is not None for pair in zip(codes, shape, strict=True)):
+                return False
+            out[...] = self._drawn(cell_numbers(codes, shape, room), words, room)
+            return True
+        s, *others = (_native(numbers, f"codes {i}", room) for i, numbers in enumerate(codes))
+        u = others[0] if others else np.broadcast_to(_ZERO, words.shape)
+        (n_s, *_), n_u = shape, shape[1] if others else 1
+        table = self._limits, self._pairs, self.bucket_bits
+        return bool(loops.draw(*table, s, n_s, u, n_u, words, out) == len(words))
+
+    def _drawn(self, rows: Integers, words: Words, room: Room) -> NDArray[Any]:
+        """Every step in place: the arrays of a chunk stay in the cache."""
         limits = room.array("limits", words.shape, np.uint64)
         np.left_shift(rows, self.bucket_bits, out=rows)
         np.right_shift(words, np.uint64(64 - self.bucket_bits), out=limits)
@@ -104,6 +142,33 @@ class Room:
         if found is None or found.size < n or found.dtype != dtype:
             self._arrays[name] = found = np.empty(n, dtype)
         return found[:n].reshape(shape)
+
+
+def first_beyond(codes: NDArray[Any], n: int) -> int | None:
+    """Where the first code that is not from 0 to n - 1 is, None if there is none."""
+    # as unsigned numbers negative codes are huge, so one comparison finds all errors
+    unsigned = codes.view(codes.dtype.str.replace("i", "u"))
+    return int(np.argmax(unsigned >= n)) if unsigned.max(initial=0) >= n else None
+
+
+def cell_numbers(codes: Sequence[NDArray[Any]], shape: tuple[int, ...], room: Room) -> Integers:
+    """The number of each cell, the last code varying fastest."""
+    first, *others = codes
+    cells: Integers = room.array("cells", first.shape, np.int64)
+    cells[...] = first
+    for numbers, n in zip(others, shape[1:], strict=True):
+        cells *= n
+        np.add(cells, numbers, out=cells, dtype=np.int64)
+    return cells
+
+
+def _native(codes: NDArray[Any], name: str, room: Room) -> NDArray[Any]:
+    """Codes of 64 bits as the loop takes them, a copy unless they are."""
+    if codes.dtype in (np.int64, np.uint64) and codes.flags.aligned:
+        return codes
+    wide = room.array(name, codes.shape, np.int64)
+    wide[...] = codes
+    return wide
 
 
 def _items(N: Integers, j: int) -> tuple[Integers, Integers]:

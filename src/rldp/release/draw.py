@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rldp.errors import DataError
-from rldp.release.alias_table import Room
+from rldp.release.alias_table import Room, first_beyond
 from rldp.release.randomness import WordSource
 from rldp.release.sampler import Sampler
 
@@ -18,15 +17,14 @@ _CHUNK = 32_768  # words at a time, so that all arrays fit into the cache
 def drawn_reports(
     sampler: Sampler, s: NDArray[Any], u: NDArray[Any], source: WordSource
 ) -> NDArray[Any]:
-    """A report for each record with codes s and u, which are checked."""
+    """A report for each record with codes s and u, which must be in their ranges."""
     reports = sampler.empty(len(s))
     step, room = max(1, _CHUNK // sampler.words), Room()
     for first in range(0, len(s), step):
         part = slice(first, min(first + step, len(s)))
         words = source.words(first, part.stop - first, sampler.words)
-        for codes, n, name in zip((s, u), sampler.shape, "su", strict=True):
-            _check(codes[part], n, name, first)
-        sampler.draw(s[part], u[part], words, reports[part], room)
+        if not sampler.draw(s[part], u[part], words, reports[part], room):
+            raise _out_of_range((s[part], u[part]), sampler.shape, first)
     return reports
 
 
@@ -41,12 +39,14 @@ def separate_codes(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return codes[:, 0], codes[:, 1]
 
 
-def _check(codes: NDArray[Any], n: int, name: str, first: int) -> None:
-    # as unsigned numbers negative codes are huge, so one comparison finds all errors
-    unsigned = codes.view(codes.dtype.str.replace("i", "u"))
-    if unsigned.max() >= n:
-        place = int(np.argmax(unsigned >= n))
-        raise DataError(
-            f"Expected codes of {name} from 0 to {n - 1}, "
-            f"got {codes[place]} in row {first + place}."
-        )
+def _out_of_range(
+    codes: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int], first: int
+) -> DataError:
+    for numbers, n, name in zip(codes, shape, "su", strict=True):
+        place = first_beyond(numbers, n)
+        if place is not None:
+            return DataError(
+                f"Expected codes of {name} from 0 to {n - 1}, "
+                f"got {numbers[place]} in row {first + place}."
+            )
+    return DataError("Expected codes that stay as they are, they were changed during the release.")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rldp._types import Indices, Integers, Words
 from rldp.channel import Channel, IndependentChannel, IntegerParts, UnaryChannel
-from rldp.release.alias_table import AliasRows, Room
+from rldp.release.alias_table import AliasRows, Room, cell_numbers, first_beyond
 
 
 class Sampler(ABC):
@@ -23,8 +23,11 @@ class Sampler(ABC):
     dtype: np.dtype[Any] = np.dtype(np.int64)
 
     @abstractmethod
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
-        """Write the reports of records (s, u), with words of shape (n, `words`), into `out`."""
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
+        """Write the reports of records (s, u), with words of shape (n, `words`), into `out`.
+
+        Returns False, with reports of some records only, if a code is out of range.
+        """
 
     @abstractmethod
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
@@ -45,10 +48,9 @@ class RowSampler(Sampler):
         self.shape = N.shape[0], N.shape[1]
         self._rows = AliasRows(N.reshape(-1, N.shape[2]), bits)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
         """One word, one output."""
-        cells = _cells(s, u, self.shape[1], room)
-        out[...] = self._rows.draw(cells, words[:, 0], room)
+        return self._rows.draw_codes((s, u), self.shape, words[:, 0], out, room)
 
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
         """One row."""
@@ -65,14 +67,18 @@ class PairSampler(Sampler):
         self.shape = len(r_s), len(r_u)
         self._s, self._u = AliasRows(r_s, bits), AliasRows(r_u, bits)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
         """The first word for S, the second for U."""
-        rows = room.array("rows", s.shape, np.int64)
-        rows[...] = s
-        first = self._s.draw(rows, words[:, 0], room)
-        np.multiply(first, self._u.n_outputs, out=out, dtype=np.int64)
-        rows[...] = u
-        out += self._u.draw(rows, words[:, 1], room)
+        n_s, n_u = self.shape
+        second: Integers = room.array("second", u.shape, np.int64)
+        if not (
+            self._s.draw_codes((s,), (n_s,), words[:, 0], out, room)
+            and self._u.draw_codes((u,), (n_u,), words[:, 1], second, room)
+        ):
+            return False
+        out *= self._u.n_outputs
+        out += second
+        return True
 
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
         """One row for S and one for U."""
@@ -91,13 +97,16 @@ class BlockSampler(Sampler):
         self.words = self.width = len(other)
         self.dtype = np.min_scalar_type(-n_z)
 
-    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> None:
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
         """A symbol for each block, less 1, so that silence is -1."""
-        cells = _cells(s, u, self.shape[1], room)
+        if any(first_beyond(*pair) is not None for pair in zip((s, u), self.shape, strict=True)):
+            return False
+        cells = cell_numbers((s, u), self.shape, room)
         rows = room.array("block rows", words.shape, np.int64)
         rows[...] = np.arange(self._block.size, self._block.size + self.words)
         rows[np.arange(len(cells)), self._block[cells]] = cells
         np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
+        return True
 
     def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
         """The row of the cell for its own block, and that of the block for all others."""
@@ -121,11 +130,3 @@ def _(_: IndependentChannel, integers: IntegerParts, bits: int) -> Sampler:
 @sampler.register
 def _(channel: UnaryChannel, integers: IntegerParts, bits: int) -> Sampler:
     return BlockSampler(integers["own"], integers["other"], channel.block, bits)
-
-
-def _cells(s: Integers, u: Integers, n_u: int, room: Room) -> Integers:
-    """Number of each cell (s, u)."""
-    cells = room.array("cells", s.shape, np.int64)
-    np.multiply(s, n_u, out=cells, dtype=np.int64)  # codes may have a type too small for cells
-    np.add(cells, u, out=cells, dtype=np.int64)
-    return cells

@@ -5,7 +5,7 @@ record_files    the one place that opens CSV, Parquet or Arrow
 sources         what every open file of records offers
 csv_source      CSV and TSV files
 arrow_arrays    NumPy arrays and texts to Arrow and back
-plain_csv       CSV records that need no parser
+plain_csv       CSV records by a loop in C
 csv_blocks      CSV text in blocks of whole records
 encodings       the encoding of a text file, recognised and converted
 arrow_sources   Parquet and Arrow files

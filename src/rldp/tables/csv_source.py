@@ -131,7 +131,7 @@ class CsvSource(Source):
     def _batches(self, kinds: dict[str, Any]) -> Iterator[Any]:
         """Batches by the fastest way that the file allows.
 
-        Plain records are counted without a parser; where they end, Arrow reads on from the file.
+        Plain records are read by a loop in C; where they end, Arrow reads on from the file.
         Where that fails, records are read again in blocks that are cut here.
         """
         start = self._stream.place if self._is_seekable else None
