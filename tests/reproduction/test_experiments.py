@@ -110,7 +110,7 @@ def test_utility_at_the_truth_is_that_of_the_channel(name):
 def test_distinct_pairs_on_a_larger_table_start_from_the_printed_ones():
     source = Jeffreys(3, 4)
     kept = {
-        bounds: outcome(Task(source, "polyopt", bounds, seeds(1), (0.6,), time_limit=60)).utility
+        bounds: outcome(Task(source, "polyopt", bounds, seeds(1), (0.6,))).utility
         for bounds in (PAPER, SHARP)
     }
     F = rldp.ChiSquareSet(source.draw(seeds(1)[0]).table)
@@ -154,7 +154,7 @@ def test_the_key_names_everything_that_determines_the_outcome(monkeypatch):
         replace(task, epsilons=(0.4, 1.0, 2.1)),
         replace(task, alpha=0.06),
         replace(task, at_truth=True),
-        replace(task, time_limit=9.0),
+        replace(task, effort="normal"),
     ]
     keys = {task.key, *(other.key for other in others)}
     assert len(keys) == 1 + len(others)

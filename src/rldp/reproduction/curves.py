@@ -51,7 +51,6 @@ class Scale:
         scatter: tables of the scatter plot.
         share: of the tables on which slow protocols are tried.
         epsilons: privacy levels of the closed forms.
-        time_limit: seconds for each search on a large table.
         most_cells: of tables on which slow protocols are tried at all.
         most_optimal: cells of tables on which the optimum over F is.
     """
@@ -60,7 +59,6 @@ class Scale:
     scatter: int = 2000
     share: float = 1.0
     epsilons: tuple[float, ...] = EPSILONS
-    time_limit: float = 2.0
     most_cells: float = np.inf
     most_optimal: float = np.inf
 
@@ -83,31 +81,28 @@ QUICK = Scale(
     scatter=120,
     share=0.06,
     epsilons=EPSILONS[1::4],
-    time_limit=0.2,
     most_cells=15,
     most_optimal=10,
 )
 
 
 class Budget(NamedTuple):
-    """What the time allows slow protocols on tables up to some size, at full scale."""
+    """What slow protocols are tried on, on tables up to some size, at full scale."""
 
     most_cells: float
     draws: int
     epsilons: tuple[float, ...]
-    patience: float  # times the time limit of the scale
-    for_optimal: tuple[float, tuple[float, ...]] = (0.0, ())  # patience, and ε
+    for_optimal: tuple[float, ...] = ()  # ε
 
 
 _BUDGETS = (
-    Budget(9, 10, COARSE, 2.0, (1.0, FEW)),
-    Budget(10, 6, COARSE, 2.0, (1.0, FEW)),
-    Budget(15, 3, COARSE, 2.0, (2.0, FEWER)),
-    Budget(25, 2, FEW, 2.0, (2.5, FEWER)),
-    Budget(100, 2, FEWER, 0.5),
-    Budget(np.inf, 1, FEWER, 2.0),
+    Budget(9, 10, COARSE, FEW),
+    Budget(10, 6, COARSE, FEW),
+    Budget(15, 3, COARSE, FEWER),
+    Budget(25, 2, FEW, FEWER),
+    Budget(100, 2, FEWER),
+    Budget(np.inf, 1, FEWER),
 )
-_PATIENCE = 10.0  # where searches are sure to end much sooner
 _MOST_EXACT = {Jeffreys: 9, Adult: 10}  # cells where exact bounds are shown
 _ALPHA = 0.05
 _MOST_SYNTHETIC = 100  # cells of random tables where PolyOpt is tried
@@ -240,7 +235,6 @@ def lines(
             scale.epsilons,
             alpha,
             at_truth=_is_measured_at_truth(source, alpha),
-            time_limit=scale.time_limit,
             at_once=_at_once(protocol, bounds, source),
         )
         made.append(Line(protocol, bounds, (task,), quantity))
@@ -277,33 +271,27 @@ def ours(source: Source, scale: Scale) -> list[Line]:
     is_small = cells <= _MOST_EXACT[type(source)]
     grid, few = (scale.nearest(epsilons) for epsilons in (budget.epsilons, FEWER))
 
-    def slow(
-        protocol: str, bounds: str, epsilons: tuple[float, ...], patience: float
-    ) -> list[Line]:
-        patient = replace(scale, time_limit=patience * scale.time_limit).at(epsilons)
-        return lines(source, [protocol], patient, bounds=bounds, draws=draws)
+    def slow(protocol: str, bounds: str, epsilons: tuple[float, ...]) -> list[Line]:
+        return lines(source, [protocol], scale.at(epsilons), bounds=bounds, draws=draws)
 
     made = [best_closed(source, scale, PAPER, draws)]
     if cells > scale.most_cells:
         return [*made, best_closed(source, scale, SHARP, draws)]
     if isinstance(source, Adult) or cells <= _MOST_SYNTHETIC:
-        made += slow("polyopt", PAPER, grid, budget.patience)
+        made += slow("polyopt", PAPER, grid)
     for protocol, bounds in OURS:
         if protocol == BEST_CLOSED and bounds == SHARP:
             made.append(best_closed(source, scale, SHARP, draws))
         elif protocol == BEST_CLOSED and is_small:
             made.append(best_closed(source, scale.at(few), EXACT, draws))
-        elif protocol == OPTIMAL and budget.for_optimal[0] and cells <= scale.most_optimal:
-            patience, epsilons = budget.for_optimal
-            made += slow(protocol, bounds, scale.nearest(epsilons), patience)
+        elif protocol == OPTIMAL and budget.for_optimal and cells <= scale.most_optimal:
+            made += slow(protocol, bounds, scale.nearest(budget.for_optimal))
         elif protocol == "polyopt" and (isinstance(source, Adult) or cells <= _MOST_SYNTHETIC):
             # Γ as printed is part of Γ for distinct pairs, so the better of both counts
-            (printed, distinct) = (
-                slow(protocol, kind, grid, budget.patience)[0] for kind in (PAPER, bounds)
-            )
+            (printed, distinct) = (slow(protocol, kind, grid)[0] for kind in (PAPER, bounds))
             made.append(replace(distinct, tasks=distinct.tasks + printed.tasks))
         elif protocol == CEILING:
-            made += slow(protocol, bounds, grid, _PATIENCE)
+            made += slow(protocol, bounds, grid)
     return made
 
 

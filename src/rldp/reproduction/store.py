@@ -115,9 +115,9 @@ def _weight(part: Task) -> float:
     cells = part.source.n_s * part.source.n_u
     designs = len(part.seeds) * len(part.epsilons)
     if part.protocol == "optimal":
-        return designs * part.time_limit
+        return designs * (1.0 + 1e-2 * cells**2)
     if part.protocol in ("polyopt", "ceiling"):
-        return designs * min(part.time_limit, 1e-4 * cells**3)
+        return designs * min(20.0, 1e-4 * cells**3)
     if part.bounds == "exact":
         return designs * 0.5
     return designs * cells * (6e-5 if part.protocol == "ue-cr" else 1e-5)

@@ -43,7 +43,7 @@ class Task:
         epsilons: privacy levels.
         alpha: level of the χ² test.
         at_truth: whether to measure at P* too.
-        time_limit: seconds for each search of a programme.
+        effort: how much work each search of a programme may do.
         at_once: tables, and ε of a programme, that are computed together.
     """
 
@@ -54,7 +54,7 @@ class Task:
     epsilons: tuple[float, ...]
     alpha: float = 0.05
     at_truth: bool = False
-    time_limit: float = 10.0
+    effort: str = "quick"
     at_once: tuple[int, int] = (25, 64)
 
     @property
@@ -162,13 +162,7 @@ def _measured(task: Task, draw: Draw) -> dict[str, Array]:
         found |= _polyopt(task, F, draw)
     else:
         records = [
-            compare(
-                F,
-                epsilon,
-                protocols=[task.protocol],
-                effort="thorough",
-                time_limit=task.time_limit,
-            )[0]
+            compare(F, epsilon, protocols=[task.protocol], effort=task.effort)[0]
             for epsilon in task.epsilons
         ]
         found["utility"] = np.array([record["utility"] for record in records])
@@ -200,9 +194,7 @@ def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
     kept, at_truth, seconds = [], [], []
     for epsilon in task.epsilons:
         started = time.perf_counter()
-        options = programmes.Options(
-            (Guarantee(F, epsilon),), pairs="all", time_limit=task.time_limit
-        )
+        options = programmes.Options((Guarantee(F, epsilon),), pairs="all", effort=task.effort)
         is_small = draw.table.counts.size <= _SURELY_SOLVED
         if task.bounds == PAPER:
             found = programmes.polyopt(options)

@@ -39,9 +39,9 @@ figure = CurveFigure(
         "paper": "I(X;Y) in nats on four pairs of columns, α = 0.05, conditions as printed, "
         "PolyOpt where the paper has it. S and U are named as the sizes say.",
         "beyond": "The same as a share of H(X), beside what is gained. At 16×15 and 6×42, which "
-        "vertex enumeration cannot reach, PolyOpt has what it finds within 4 seconds for Γ as "
-        "printed, and as much again for distinct pairs from there, at three ε. The optimum over F "
-        "at 5×2 and 2×5, at five ε, 2 seconds each.",
+        "vertex enumeration cannot reach, PolyOpt has effort quick for Γ as printed, and as much "
+        "again for distinct pairs from there, at three ε. The optimum over F "
+        "at 5×2 and 2×5, at five ε, effort quick.",
     },
     panels=panels,
     y_label={"paper": "I(X;Y), nats", "beyond": "I(X;Y) / H(X)"},

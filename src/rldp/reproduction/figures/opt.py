@@ -30,11 +30,10 @@ def panels(version: str, scale: Scale) -> list[Panel]:
     timed = [replace(line, quantity="seconds") for line in shown if line.protocol in _TIMED]
     larger = []
     for n_s, n_u in ((3, 3), (3, 4), (4, 4)):
-        patient = replace(scale, time_limit=60.0).at(scale.nearest(FEW))
         (line,) = lines(
             Jeffreys(n_s, n_u),
             ["polyopt"],
-            patient,
+            scale.at(scale.nearest(FEW)),
             draws=scale.few(4),
             quantity="seconds",
         )
@@ -53,7 +52,7 @@ figure = CurveFigure(
         "ε of a closed form at once; PolyOpt at 3×4 and 4×4 on 4 tables.",
         "beyond": "The same with sharp and exact conditions, PolyOpt for distinct pairs, the "
         "optimum over F itself, and the ceiling that no protocol exceeds; all on the first 10 "
-        "tables, PolyOpt and ceiling at ten ε, the optimum at five (2 seconds each), exact "
+        "tables, PolyOpt and ceiling at ten ε, the optimum at five (effort quick), exact "
         "conditions at three.",
     },
     panels=panels,

@@ -33,7 +33,7 @@ figure = CurveFigure(
         "the first 50 at ten ε.",
         "beyond": "What is gained, every curve of a panel over the same tables: the first 6 at "
         "5×2 and 2×5, the first one at 16×15 and 6×42, where PolyOpt is left to the real tables. "
-        "The optimum over F at 5×2 and 2×5, at five ε, 2 seconds each.",
+        "The optimum over F at 5×2 and 2×5, at five ε, effort quick.",
     },
     panels=panels,
     columns=2,
