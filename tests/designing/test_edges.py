@@ -6,6 +6,7 @@ import itertools
 import math
 from types import SimpleNamespace
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,13 +18,18 @@ from rldp import (
     DenseChannel,
     ParameterError,
     Table,
+    ceiling,
     compare,
+    datasets,
     design,
     mutual_information,
 )
 from rldp.checks import LARGEST_EPSILON
 from rldp.designing.catalogue import COMPARED
 from rldp.designing.closed_forms import FAMILIES as NAMES
+from rldp.designing.optimal.half_budgets import half_budget_optimum
+from rldp.designing.solvers.linear import Programme
+from rldp.designing.solvers.work import Clock
 from tests.support import strategies as some
 from tests.support.promises import PAPER
 from tests.support.records import ENTRIES
@@ -308,3 +314,28 @@ def test_matrices_that_are_no_channel(Q, message):
     for call in (lambda: mutual_information(np.full((2, 2), 0.25), Q), lambda: DenseChannel(Q)):
         with pytest.raises(DataError, match=message):
             call()
+
+
+@pytest.mark.parametrize("n_failures", [1, 2, 3, 4])
+def test_a_programme_that_the_solver_gives_up_is_tried_in_other_ways(n_failures, monkeypatch):
+    programme = Programme(np.ones(2))
+    programme.add_columns(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]), np.array([1.0, 2.0, 1.6]))
+    status, answers = highspy.HighsModelStatus, [highspy.HighsModelStatus.kUnknown] * n_failures
+    monkeypatch.setattr(
+        programme._solver,
+        "getModelStatus",
+        lambda: answers.pop() if answers else status.kOptimal,
+    )
+    if n_failures > 3:
+        with pytest.raises(ArithmeticError, match="HiGHS stopped with"):
+            programme.solved()
+    else:
+        assert programme.solved().value == pytest.approx(3.2)
+    assert programme._solver.getOptionValue("presolve")[1] == "off"
+
+
+@pytest.mark.slow
+def test_a_bound_that_met_such_a_programme():
+    F = ChiSquareSet(datasets.jeffreys(5, 5, 100, seed=20240).table)
+    found = half_budget_optimum(F, 0.4, Clock(2.0))
+    assert 0 < found.utility <= found.bound < ceiling(F, 0.4)

@@ -21,6 +21,7 @@ _TOLERANCE = 1e-10  # the smallest that HiGHS accepts
 _LONG = 2**14  # entries of a programme whose solution may take long
 _WORK_OF_RUN, _WORK_OF_ENTRY = 2e-4, 1.3e-9  # nominal seconds; that of an entry at every iteration
 _DUAL, _PRIMAL = 1, 4  # simplex: new rows keep the basis dual feasible, new columns primal feasible
+_OTHER_WAYS = ((_PRIMAL, "off"), (_DUAL, "off"), (_DUAL, "choose"))  # strategy and presolve
 
 
 class Optimum(NamedTuple):
@@ -133,17 +134,26 @@ class Programme:
         n_iterations = self._solver.getInfo().simplex_iteration_count
         spend(_WORK_OF_RUN + n_iterations * n_entries * _WORK_OF_ENTRY)
 
+    def _run_again(self) -> None:
+        """Run without the last basis, which lost its accuracy, in the first way that succeeds."""
+        for strategy, presolve in _OTHER_WAYS:
+            self._solver.clearSolver()
+            self._solver.setOptionValue("simplex_strategy", strategy)
+            self._solver.setOptionValue("presolve", presolve)
+            self._run()
+            self._solver.setOptionValue("presolve", "off")
+            self._solver.setOptionValue("simplex_strategy", self._strategy)
+            if self._solver.getModelStatus() == self._optimal:
+                return
+        status = self._solver.modelStatusToString(self._solver.getModelStatus())
+        raise ArithmeticError(f"HiGHS stopped with {status}.")
+
     def _check_interrupt(self, event: Any) -> None:
         event.interrupt(self._interrupt is not None and self._interrupt.is_requested)
 
     def _optimum(self) -> Optimum:
         if self._solver.getModelStatus() != self._optimal:
-            # a basis that lost its accuracy: solve once more without it
-            self._solver.clearSolver()
-            self._run()
-        status = self._solver.getModelStatus()
-        if status != self._optimal:
-            raise ArithmeticError(f"HiGHS stopped with {self._solver.modelStatusToString(status)}.")
+            self._run_again()
         solution = self._solver.getSolution()
         return Optimum(
             self._solver.getObjectiveValue(),
