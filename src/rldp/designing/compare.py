@@ -30,6 +30,7 @@ from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.sorted_pricing import SortedPricing
 from rldp.designing.rivals import most_useful
 from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, stack
 from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
@@ -132,6 +133,7 @@ def record_of(p: ReleaseProtocol, seconds: float) -> Record:
     return _record(p.name, asked, p.epsilon, _Line(p.utility, p.channel), seconds)
 
 
+@on_one_thread
 def _records(names: Sequence[str], asked: _Asked, values: Array) -> list[Record]:
     records: list[Record] = []
     for name in names:

@@ -144,17 +144,16 @@ def information_matrix(Q: Array, p_su: Array) -> Array:
     return np.asarray(matmul(scaled, scaled.T))
 
 
-def variances(J: Array, goal: Goal, p_su: Array) -> Array:
+def variances(J: Array, goal: Goal, p_su: Array, system: PositiveSystem | None = None) -> Array:
     """The smallest variance of one report's unbiased estimate of each functional; ∞ if none is."""
     a = goal.functionals.reshape(len(goal.functionals), -1).T
-    second_moment = _second_moments(J, a)
+    second_moment = _second_moments(J, a, system or PositiveSystem(J))
     variance = second_moment - matmul(p_su.ravel(), a) ** 2
     return np.where(np.isinf(second_moment), np.inf, np.maximum(variance, 0.0))
 
 
-def _second_moments(J: Array, a: Array) -> Array:
+def _second_moments(J: Array, a: Array, system: PositiveSystem) -> Array:
     """aᵀ J⁺ a of every column a; ∞ outside of the range of J."""
-    system = PositiveSystem(J)
     if _is_clear(system):
         lost, moments = a - matmul(J, system.solved(a)), (system.whitened(a) ** 2).sum(axis=0)
         return _unless_lost(moments, lost, a)
@@ -259,23 +258,25 @@ def goal_error(
 ) -> GoalError:
     """The errors of the best unbiased estimates of a goal from reports of Q[s, u, y]."""
     J = information_matrix(Q, p_su)
-    found = variances(J, goal, p_su)
+    system = PositiveSystem(J)
+    found = variances(J, goal, p_su, system)
     return GoalError(
         goal,
         found,
         None if bound is None else float(bound),
-        _influences(Q, J, goal, p_su, found),
+        _influences(Q, J, goal, p_su, found, system),
         None if largest_bound is None else float(largest_bound),
     )
 
 
-def _influences(Q: Array, J: Array, goal: Goal, p_su: Array, found: Array) -> Array:
+def _influences(
+    Q: Array, J: Array, goal: Goal, p_su: Array, found: Array, system: PositiveSystem
+) -> Array:
     """max_y |e(y)| of the best weights e(y) = aᵀ J⁺ Q(y|·)/P̂(y); ∞ where there are none."""
     flat = Q.reshape(-1, Q.shape[2])
     p_y = matmul(p_su.ravel(), flat)
     columns = flat[:, p_y > 0] / p_y[p_y > 0]
     a = goal.functionals.reshape(len(goal.functionals), -1)
-    system = PositiveSystem(J)
     if _is_clear(system):
         e = matmul(system.solved(a.T).T, columns)
     else:
