@@ -28,7 +28,7 @@ io              files that are written whole or not at all
 web             what both servers share
 checks          checks of arguments
 arithmetic      functions and products that round alike on every processor
-compiled        two loops in C, wherever they could be compiled
+compiled        three loops in C, wherever they could be compiled
 decimals        numbers as text
 errors          exceptions and warnings
 _types          types of arrays and of callbacks

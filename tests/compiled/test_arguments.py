@@ -14,6 +14,21 @@ DRAW = ("limits", "pairs", "bucket_bits", "s", "n_s", "u", "n_u", "words", "out"
 SCAN = ("lists", "text", "size", "delimiter", "column_of", "numbers")
 
 
+def for_count() -> dict:
+    """Two columns of two and three entries, and five records, one with a missing value."""
+    return {
+        "counts": np.zeros(12, dtype=np.int64),
+        "indices": np.array([0, 1, 1, 0, 1], dtype=np.int8),
+        "valid": np.array([0b11101100], dtype=np.uint8),
+        "first_bit": 2,
+        "parts": np.array([0, 4, 8]),
+        "other indices": np.array([0, 1, 2, 0, 2], dtype=np.uint32),
+        "no valid": None,
+        "no first_bit": 0,
+        "other parts": np.array([0, 1, 2, 3]),
+    }
+
+
 def for_draw() -> dict:
     """Six rows of two buckets, and four records."""
     return {
@@ -50,6 +65,9 @@ def with_strides(array, itemsize=8):
 
 
 def test_arguments_that_fit():
+    arguments = for_count()
+    assert loops.count(*arguments.values()) == 5
+    assert arguments["counts"].tolist() == [2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0]
     arguments = for_draw()
     assert loops.draw(*arguments.values()) == 4
     assert arguments["out"].tolist() == [1, 1, 2, 2]
@@ -61,6 +79,41 @@ def test_arguments_that_fit():
     assert loops.listed(arguments["lists"], 1, 1) == []
 
 
+BAD_FOR_COUNT = [
+    ("counts", lambda a: a.astype(np.int32)),
+    ("counts", lambda a: a.astype(np.float64)),
+    ("counts", lambda a: a[::2]),
+    ("counts", lambda a: with_strides(a)),
+    ("counts", lambda a: memoryview(a).toreadonly()),
+    ("counts", lambda _: None),
+    ("indices", lambda a: a[:4]),
+    ("indices", lambda a: np.append(a, a)),
+    ("indices", lambda a: np.append(a, a)[::2]),
+    ("indices", lambda a: a.astype(np.float32)),
+    ("indices", lambda a: a.astype(np.bool_)),
+    ("indices", lambda a: a.astype(">i4")),
+    ("indices", lambda a: with_strides(a.astype(np.int16), 2)),
+    ("indices", lambda a: a.tolist()),
+    ("indices", lambda _: None),
+    ("valid", lambda a: a[:0]),
+    ("valid", lambda a: a.astype(np.uint16)),
+    ("valid", lambda _: False),
+    ("first_bit", lambda _: 4),
+    ("first_bit", lambda _: -1),
+    ("first_bit", lambda _: 2**62 - 1),
+    ("first_bit", lambda _: 2**63 - 1),
+    ("first_bit", lambda _: 2**64),
+    ("first_bit", lambda _: 2.0),
+    ("parts", lambda a: a[:0]),
+    ("parts", lambda a: a.astype(np.int32)),
+    ("parts", lambda a: np.append(a, a)[::2]),
+    ("parts", lambda _: None),
+    ("other indices", lambda a: a[1:]),
+    ("other indices", lambda a: a[:0]),
+    ("no valid", lambda _: b""),
+    ("no first_bit", lambda _: None),
+    ("other parts", lambda a: with_strides(a)),
+]
 BAD_FOR_DRAW = [
     ("limits", lambda a: a[:11]),
     ("limits", lambda a: a[::2]),
@@ -138,6 +191,16 @@ BAD_FOR_SCAN = [
 ]
 
 
+@pytest.mark.parametrize(("name", "change"), BAD_FOR_COUNT)
+def test_count_refuses(name, change):
+    arguments = for_count()
+    counts = arguments["counts"]
+    arguments[name] = change(arguments[name])
+    with pytest.raises((TypeError, ValueError)):
+        loops.count(*arguments.values())
+    assert not counts.any()
+
+
 @pytest.mark.parametrize(("name", "change"), BAD_FOR_DRAW)
 def test_draw_refuses(name, change):
     arguments = for_draw()
@@ -180,6 +243,15 @@ def test_another_number_of_arguments_is_refused(count):
             function(*[0] * (count + (count == 3 and function is loops.listed)))
 
 
+@pytest.mark.parametrize("n_args", [0, 1, 2, 4, 6, 8, 89])
+def test_count_takes_whole_columns_up_to_21(n_args):
+    column = [np.zeros(3, np.int8), None, 0, np.zeros(2, np.int64)]
+    arguments = [np.zeros(1, np.int64), *column * 22]
+    assert loops.count(*arguments[:85]) == 3
+    with pytest.raises(TypeError, match=f"21 columns, got {n_args}"):
+        loops.count(*arguments[:n_args])
+
+
 def test_no_more_records_than_there_is_room_for():
     arguments = for_scan()
     arguments["numbers"] = arguments["numbers"][:, :1].copy()
@@ -190,6 +262,10 @@ def test_no_more_records_than_there_is_room_for():
 
 
 def test_arrays_without_records():
+    arguments = for_count()
+    for name in ("indices", "other indices"):
+        arguments[name] = arguments[name][:0]
+    assert loops.count(*arguments.values()) == 0
     arguments = for_draw()
     for name in ("s", "u", "words", "out"):
         arguments[name] = arguments[name][:0]
@@ -209,3 +285,32 @@ def test_the_draw_stops_at_a_code_out_of_range(name, code, place):
     assert loops.draw(*arguments.values()) == place
     assert arguments["out"][:place].tolist() == whole["out"][:place].tolist()
     assert not arguments["out"][place:].any()
+
+
+@pytest.mark.parametrize("kind", "bBhHiIlLqQ")
+def test_the_count_stops_at_an_index_that_has_no_entry(kind):
+    kind = np.dtype(kind)
+    limits = np.iinfo(kind)
+    many = np.zeros(70_000, dtype=np.int64)  # more entries than shorter indices can name
+    for index, n_parts in [(2, 3), (3, 3), (limits.max, 3), (limits.min, 3), (limits.min, 70_000)]:
+        for place in (0, 1023, 1024, 2999):
+            indices = np.zeros(3000, dtype=kind)
+            indices[place] = index
+            counts = np.zeros(1, dtype=np.int64)
+            found = loops.count(counts, indices, None, 0, many[:n_parts])
+            if limits.min == 0 == index:
+                assert found == 3000
+            else:
+                assert found <= place
+            assert counts.tolist() == [found]
+            valid = np.packbits(np.arange(3000) != place, bitorder="little")
+            assert loops.count(counts, indices, valid, 0, many[:n_parts]) == 3000
+
+
+@pytest.mark.parametrize("part", [2, -1, 2**63 - 1, -(2**63)])
+def test_the_count_stops_at_a_cell_out_of_range(part):
+    counts = np.zeros(2, dtype=np.int64)
+    indices = np.array([0, 1, 0, 1], dtype=np.int8)
+    parts = np.array([1, part, 0])
+    assert loops.count(counts, indices, None, 0, parts) == 1
+    assert counts.tolist() == [0, 1]

@@ -185,3 +185,40 @@ def test_a_table_of_very_many_columns_is_refused_in_one_line(tmp_path) -> None:
     with pytest.raises(DataError, match=r"at most 1,000,000 cells.* 2,992 other columns") as caught:
         rldp.read_table(wide(tmp_path / "in.parquet", 3000), "race")
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("column", ["race", "sex"])
+@pytest.mark.parametrize("index", [2, -1, 127])
+def test_indices_outside_their_dictionary_are_refused(p, column, index, tmp_path):
+    path, target = tmp_path / "in.arrow", tmp_path / "out.csv"
+    columns = {"race": ["White", "Black"], "sex": ["Female", "Male"]}
+    arrays = [
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, index if name == column else 0], pa.int8()), pa.array(texts), safe=False
+        )
+        for name, texts in columns.items()
+    ]
+    table = pa.table(arrays, names=list(columns))
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    for work in (
+        lambda: rldp.release_file(p, path, target),
+        lambda: rldp.release_file(p, path, target, missing="drop"),
+        lambda: rldp.read_table(path, "race", "sex", missing="keep"),
+    ):
+        with pytest.raises(DataError, match=f"column '{column}', got others: Index {index} out of"):
+            work()
+    assert not target.exists()
+
+
+def test_indices_outside_the_dictionary_of_a_parquet_file_are_refused(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"race": ["a", "b", "c"] * 80}), path, compression="none")
+    whole = path.read_bytes()
+    indices = bytes([0b00100100, 0b01001001, 0b10010010])  # 0, 1, 2, 0, ... in two bits each
+    assert indices in whole
+    path.write_bytes(whole.replace(indices, b"\xff" * 3, 1))
+    with pytest.raises(
+        DataError, match="3 dictionary entries in column 'race', got others: Index 3"
+    ):
+        rldp.read_table(path, "race", missing="keep")

@@ -1,10 +1,11 @@
-"""Two loops in C, wherever they could be compiled.
+"""Three loops in C, wherever they could be compiled.
 
+- `count`: indices of dictionaries to counts of cells, for `tables.combinations`.
 - `draw`: codes and random words to reports, for `release.alias_table`.
 - `scan`: records of CSV text to the numbers of their labels, for `tables.plain_csv`.
 
-`loops` is the module that has them, or None. Without them NumPy draws the same reports and Arrow
-reads the same records, only more slowly.
+`loops` is the module that has them, or None. Without them NumPy counts the same records and
+draws the same reports, and Arrow reads the same text, only more slowly.
 """
 
 from __future__ import annotations

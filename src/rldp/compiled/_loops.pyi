@@ -10,6 +10,20 @@ from numpy.typing import NDArray
 
 from rldp._types import Integers, Words
 
+def count(counts: Integers, /, *columns: Any) -> int:
+    """Add 1 to the cell of each record in `counts`, which is the sum of its columns' parts.
+
+    Args:
+        counts: of the cells.
+        columns: four arguments for each of 1 to 21 columns. The indices of its records; a bit for
+            each index that is 0 for a missing value, or None; the number of the first such bit; and
+            64 bits for each entry that an index may have and, at the end, for a missing value.
+
+    Returns:
+        The number of records that were counted: all, or some of those before the first one whose
+        index or cell is out of range.
+    """
+
 def draw(
     limits: Words,
     pairs: NDArray[Any],

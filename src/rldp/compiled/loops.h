@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* The arrays of one call, released together. */
-#define MOST_ARRAYS 8
+#define MOST_ARRAYS 64
 typedef struct {
     Py_buffer views[MOST_ARRAYS];
     int count;
@@ -28,6 +28,7 @@ int is_called_with(const char *name, Py_ssize_t expected, Py_ssize_t count);
 /* Whether an argument is an integer in a range, which is then in `number`; if not, an error. */
 int is_integer(PyObject *argument, Py_ssize_t least, Py_ssize_t most, Py_ssize_t *number);
 
+PyObject *count(PyObject *module, PyObject *const *args, Py_ssize_t n_args);
 PyObject *draw(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *label_lists(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *scan(PyObject *module, PyObject *const *args, Py_ssize_t count);

@@ -71,7 +71,8 @@ int is_integer(PyObject *argument, Py_ssize_t least, Py_ssize_t most, Py_ssize_t
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
-    FUNCTION(draw), FUNCTION(label_lists), FUNCTION(scan), FUNCTION(listed), {NULL, NULL, 0, NULL},
+    FUNCTION(count),  FUNCTION(draw), FUNCTION(label_lists), FUNCTION(scan),
+    FUNCTION(listed), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {

@@ -85,7 +85,7 @@ def _has_value(values: Any, column: Column, label: Label) -> Flags:
         _check_plain(chunk, column)
         listed = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         known = [label(entry.as_py(), column) is not None for entry in listed.dictionary]
-        parts.append(taken_codes(np.array([*known, False]), listed))
+        parts.append(taken_codes(np.array([*known, False]), listed, column.name))
     return np.concatenate(parts)
 
 
@@ -147,7 +147,7 @@ def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first:
         codes[i] = _code(label(entries[i].as_py(), column), column)
         if codes[i] < 0 and not is_declared:
             break  # it occurs for certain, and there may be millions of others
-    drawn = taken_codes(codes, values)
+    drawn = taken_codes(codes, values, column.name)
     if len(drawn) and drawn.min() < 0:
         row = int(np.argmax(drawn < 0))
         raise _refused(values[row].as_py(), drawn[row] == _MISSING, column, place(first + row))

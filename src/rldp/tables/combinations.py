@@ -2,13 +2,15 @@
 
 Each column gives its labels the codes 1, 2, ... in the order in which they come; 0 is a missing
 value. A record is then one number, the cell of its codes, and a batch is counted by its cells.
-Labels are read once for each entry of a dictionary, not once for each record.
+Labels are read once for each entry of a dictionary, not once for each record. The cells are found
+and counted by the loop in `compiled/count.c`, or by NumPy.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rldp._types import Integers
+from rldp.compiled import loops
+from rldp.errors import DataError
 from rldp.tables.arrow_arrays import integer_array, numbers_of
 
 Label = Callable[[Any], str | None]
@@ -24,6 +28,7 @@ _Entry = TypeVar("_Entry", bound=np.generic)
 
 _MOST_COUNTED = 1 << 22  # cells at most that have a count each; beyond, those that occur
 _MOST_KNOWN = 65_536  # values whose codes are remembered
+_MOST_COLUMNS = 21  # of the loop; with more, two labels in each make more cells than are counted
 
 
 class CodedColumn:
@@ -61,16 +66,17 @@ class CodedColumn:
 class Combinations:
     """Counts of the combinations of labels in some columns.
 
-    >>> found = Combinations(2)
+    >>> found = Combinations(["s", "u"])
     >>> batch = [pa.array(["a", "b", "a"]), pa.array([1, None, 1])]
     >>> found.add(batch, str), list(found.drained())
     (True, [(('a', '1'), 2), (('b', None), 1)])
     """
 
-    def __init__(self, width: int) -> None:
-        """Start with no records of `width` columns."""
-        self._columns = [CodedColumn() for _ in range(width)]
-        self._sizes: tuple[int, ...] = (1,) * width
+    def __init__(self, names: Sequence[str]) -> None:
+        """Start with no records of these columns."""
+        self._names = names
+        self._columns = [CodedColumn() for _ in names]
+        self._sizes: tuple[int, ...] = (1,) * len(names)
         self._counts: Integers = np.zeros(1, dtype=np.int64)
         self._earlier: list[tuple[Key, int]] = []  # counted with fewer labels
 
@@ -96,17 +102,27 @@ class Combinations:
             self._sizes = sizes
             self._counts = np.zeros(_counted_cells(sizes), dtype=np.int64)
         if not self._counts.size:
-            self._earlier.extend(self._listed(list(map(taken_codes, tables, listed))))
+            codes = list(map(taken_codes, tables, listed, self._names))
+            self._earlier.extend(self._listed(codes))
             return True
-        cells, step = taken_codes(tables[-1], listed[-1]), 1
-        for i in range(len(sizes) - 2, -1, -1):
-            step *= sizes[i + 1]
-            cells += taken_codes(tables[i] * step, listed[i])
+        parts = [table * math.prod(sizes[i + 1 :]) for i, table in enumerate(tables)]
+        self._count(parts, listed)
+        return is_grown
+
+    def _count(self, parts: Sequence[Integers], columns: Sequence[Any]) -> None:
+        """Count each record in the cell that is the sum of what its entries have in `parts`."""
+        if loops is not None and len(columns) <= _MOST_COLUMNS:
+            arguments = chain.from_iterable(map(_for_loop, columns, parts))
+            if loops.count(self._counts, *arguments) == len(columns[0]):
+                return
+            # there is an index out of range, about which NumPy's way has the error
+        cells = taken_codes(parts[0], columns[0], self._names[0])
+        for part, values, name in zip(parts[1:], columns[1:], self._names[1:], strict=True):
+            cells += taken_codes(part, values, name)
         if self._counts.size <= 4 * cells.size:
             self._counts += np.bincount(cells, minlength=self._counts.size)
         else:
             np.add.at(self._counts, cells, 1)
-        return is_grown
 
     def drained(self) -> Iterator[tuple[Key, int]]:
         """Every combination so far with its count, which is then forgotten."""
@@ -139,9 +155,24 @@ def _counted_cells(sizes: Sequence[int]) -> int:
     return cells if cells <= _MOST_COUNTED else 0
 
 
-def taken_codes(table: NDArray[_Entry], values: Any) -> NDArray[_Entry]:
+def _for_loop(values: Any, parts: Integers) -> tuple[Any, Any, int, Integers]:
+    """What the loop takes of a column."""
+    indices = values.indices
+    valid = indices.buffers()[0] if indices.null_count else None
+    return np.require(numbers_of(indices), requirements="A"), valid, indices.offset, parts
+
+
+def taken_codes(table: NDArray[_Entry], values: Any, name: str) -> NDArray[_Entry]:
     """The entry of each value of a dictionary array; the table has one more for missing values."""
     indices = values.indices
+    try:
+        pa.DictionaryArray.from_arrays(indices, values.dictionary)  # which looks at each index
+    except pa.ArrowIndexError as error:
+        raise DataError(
+            f"Expected indices of {len(table) - 1} dictionary entries in column {name!r}, "
+            f"got others: {error}; the data are damaged.",
+            column=name,
+        ) from None
     if indices.null_count:  # their type may be too small for one more entry
         indices = indices.cast(pa.int64()).fill_null(integer_array(np.array([len(table) - 1]))[0])
     return np.take(table, numbers_of(indices), mode="clip")  # the fastest mode

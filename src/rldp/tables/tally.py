@@ -91,7 +91,7 @@ class Tally:
         self._seen: dict[str, set[str]] = {name: set() for name in self._names}
         self._missing = dict.fromkeys(self._names, 0)
         self._counts: Counter[tuple[str | None, ...]] = Counter()
-        self._batches = Combinations(len(self._names))
+        self._batches = Combinations(self._names)
         self.dropped = 0
         self.records = 0
 
