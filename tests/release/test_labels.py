@@ -130,3 +130,13 @@ def test_labels_that_are_declared_and_never_used_do_no_harm() -> None:
     assert p.report_labels.reports(texts).tolist() == [3, 3]
     chunks = pa.chunked_array([texts, pa.DictionaryArray.from_arrays([0], ["0 | 0"])])
     assert p.report_labels.reports(chunks).tolist() == [3, 3, 0]
+
+
+@pytest.mark.parametrize("index", [-1, 2, 100])
+def test_indices_without_a_label_are_refused(index: int) -> None:
+    """Damaged files have such; -1 would be the last label."""
+    p = rldp.design(rldp.ChiSquareSet(rldp.Table([[5, 3], [2, 6]])), 1.0, "srr")
+    entries = pa.array(["0 | 0", "1 | 1"])
+    damaged = pa.DictionaryArray.from_arrays(pa.array([0, index]), entries, safe=False)
+    with pytest.raises(DataError, match="2 dictionary entries in the reports"):
+        p.report_labels.reports(damaged)

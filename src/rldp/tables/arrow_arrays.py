@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rldp.errors import TooLargeError
+from rldp.errors import DataError, TooLargeError
 
 _MOST_BYTES = 2**31 - 1  # what the offsets of an Arrow array can count
 
@@ -27,6 +27,19 @@ def numbers_of(integers: Any) -> NDArray[Any]:
         return np.zeros(0, dtype=str(integers.type))
     numbers = np.frombuffer(integers.buffers()[1], dtype=str(integers.type))
     return numbers[integers.offset : integers.offset + len(integers)]
+
+
+def sound_indices(values: Any, where: str, column: str | None = None) -> Any:
+    """The indices of a dictionary array, refused if one has no entry; damaged files have such."""
+    try:
+        pa.DictionaryArray.from_arrays(values.indices, values.dictionary)  # which looks at each
+    except pa.ArrowIndexError as error:
+        raise DataError(
+            f"Expected indices of {len(values.dictionary)} dictionary entries in {where}, "
+            f"got others: {error}; the data are damaged.",
+            column=column,
+        ) from None
+    return values.indices
 
 
 def integer_array(numbers: NDArray[Any]) -> Any:

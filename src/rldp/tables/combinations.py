@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from rldp._types import Integers
 from rldp.compiled import loops
-from rldp.errors import DataError
-from rldp.tables.arrow_arrays import integer_array, numbers_of
+from rldp.tables.arrow_arrays import integer_array, numbers_of, sound_indices
 
 Label = Callable[[Any], str | None]
 Key = tuple[str | None, ...]
@@ -164,15 +163,7 @@ def _for_loop(values: Any, parts: Integers) -> tuple[Any, Any, int, Integers]:
 
 def taken_codes(table: NDArray[_Entry], values: Any, name: str) -> NDArray[_Entry]:
     """The entry of each value of a dictionary array; the table has one more for missing values."""
-    indices = values.indices
-    try:
-        pa.DictionaryArray.from_arrays(indices, values.dictionary)  # which looks at each index
-    except pa.ArrowIndexError as error:
-        raise DataError(
-            f"Expected indices of {len(table) - 1} dictionary entries in column {name!r}, "
-            f"got others: {error}; the data are damaged.",
-            column=name,
-        ) from None
+    indices = sound_indices(values, f"column {name!r}", name)
     if indices.null_count:  # their type may be too small for one more entry
         indices = indices.cast(pa.int64()).fill_null(integer_array(np.array([len(table) - 1]))[0])
     return np.take(table, numbers_of(indices), mode="clip")  # the fastest mode
