@@ -66,6 +66,9 @@ def fingerprints() -> list[str]:
     for shape, name, goal in PORTABLE:
         F = rldp.ChiSquareSet(rldp.datasets.jeffreys(*shape, 1000, seed=1).table)
         found.append(rldp.design(F, 1.0, name, goal=goal, effort="quick").fingerprint)
+    F = rldp.ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=1).table)
+    found.append(rldp.design(F, 1.0, "polyopt", identifiable=True).fingerprint)
+    found.append(rldp.design(F, 1.0, "ue-cr", bounds="exact").fingerprint)
     return found
 
 

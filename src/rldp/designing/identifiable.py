@@ -7,6 +7,7 @@ keeps privacy, output by output, and costs utility in proportion to the share.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from rldp.estimation.identifiability import identifiability
 
 _ROOM = 2.0  # times the best condition of a closed form, if none is asked for
 _FINEST = 1e-4  # of a share
+_ROUNDING = 1e-6  # of a step between shares, and of a condition
 
 
 class Mixed(NamedTuple):
@@ -45,9 +47,9 @@ def identified(
     conditions = {name: identifiability(one).condition for name, one in partners.items()}
     best = min(conditions.values())
     most = _ROOM * best if most is None else as_float(most)
-    if identifiability(channel).condition <= most:
+    if identifiability(channel).condition <= most * (1 + _ROUNDING):
         return Mixed(channel, 0.0)
-    good = {name: one for name, one in partners.items() if conditions[name] <= most}
+    good = {name: one for name, one in partners.items() if conditions[name] <= most * (1 + _ROUNDING)}
     if not good:
         raise ParameterError(
             f"Expected condition ≥ {best:.4g}, the best of the closed forms here, got {most:g}.",
@@ -74,8 +76,10 @@ def _blend(channel: Channel, partner: Channel, most: float) -> Mixed:
         return Mixed(partner, 1.0)
     low = _FINEST
     if excess(low) > 0:
-        low = brentq(excess, low, 1 - _FINEST, xtol=_FINEST)
-    while excess(low) > 0:  # the root may lie slightly on the wrong side
+        root = brentq(excess, low, 1 - _FINEST, xtol=_FINEST)
+        # on a grid, so that the last bits of a condition do not matter
+        low = math.ceil(root / _FINEST - _ROUNDING) * _FINEST
+    while excess(low) > _ROUNDING:  # the root may lie slightly on the wrong side
         low = min(1 - _FINEST, low + _FINEST)
     return Mixed(mixture(low), low)
 
