@@ -47,9 +47,10 @@ def identified(
     conditions = {name: identifiability(one).condition for name, one in partners.items()}
     best = min(conditions.values())
     most = _ROOM * best if most is None else as_float(most)
-    if identifiability(channel).condition <= most * (1 + _ROUNDING):
+    enough = most * (1 + _ROUNDING)
+    if identifiability(channel).condition <= enough:
         return Mixed(channel, 0.0)
-    good = {name: one for name, one in partners.items() if conditions[name] <= most * (1 + _ROUNDING)}
+    good = {name: one for name, one in partners.items() if conditions[name] <= enough}
     if not good:
         raise ParameterError(
             f"Expected condition ≥ {best:.4g}, the best of the closed forms here, got {most:g}.",
