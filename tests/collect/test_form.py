@@ -76,7 +76,7 @@ class Device:
         self.requests, self._told, self._expected = [], [], expected
         self.page.on("console", lambda entry: self._told.append(f"{entry.type}: {entry.text}"))
         self.page.on("pageerror", lambda error: self._told.append(f"error: {error}"))
-        self.page.on("request", lambda request: self.requests.append(request))
+        self.context.on("request", lambda request: self.requests.append(request))
 
     def __enter__(self):
         return self
@@ -360,6 +360,78 @@ def test_a_kept_report_of_an_earlier_protocol_is_sent_instead_of_a_new_one(
         collection = open_collection(str(store))
         assert collection.store.status().reports == n
         collection.store.close()
+
+
+def test_a_report_that_nobody_sent_is_kept_and_never_posted(browser, protocol, tmp_path):
+    with (
+        served(protocol, tmp_path / "s.sqlite") as server,
+        Device(browser, ["ERR_INTERNET_DISCONNECTED"]) as device,
+    ):
+        first = device.page
+        first.goto(server.form)
+        answer(first, S[0], U[0])
+        body = first.text_content("#body")
+        first.close()
+        for _ in range(2):  # look at it once more, and once more
+            page = device.context.new_page()
+            page.clock.install()
+            page.goto(server.form)
+            page.wait_for_selector("text=It has not been sent")
+            assert page.locator("input").count() == 0
+            assert page.text_content("#body") == body
+            device.context.set_offline(True)
+            device.context.set_offline(False)  # the connection is back
+            page.clock.run_for(600_000)
+            page.evaluate("fetch('/v1/survey').then((response) => response.text())")
+            check_accessible(page)
+            assert device.sent == []
+            page.close()
+        device.page = device.context.new_page()
+        device.page.goto(server.form)
+        device.page.wait_for_selector("#report")
+        send(device.page)
+        assert device.page.locator("#unsent").count() == 0
+        assert device.sent == [body]
+        assert server.collection.store.status().reports == 1
+
+
+def test_a_press_while_offline_is_one_post_on_the_next_visit(browser, protocol, tmp_path):
+    with (
+        served(protocol, tmp_path / "s.sqlite") as server,
+        Device(browser, ["ERR_INTERNET_DISCONNECTED"]) as device,
+    ):
+        device.page.goto(server.form)
+        answer(device.page, S[0], U[0])
+        body = device.page.text_content("#body")
+        device.context.set_offline(True)
+        device.page.click("#send")
+        device.page.wait_for_selector("text=There is no connection")
+        device.page.close()
+        device.requests.clear()
+        device.context.set_offline(False)
+        for _ in range(2):
+            page = device.context.new_page()
+            page.goto(server.form)
+            page.wait_for_selector("text=Your report has arrived")
+            page.close()
+        assert device.sent == [body]
+        assert server.collection.store.status().reports == 1
+
+
+def test_a_refused_report_is_posted_again_only_by_another_press(browser, protocol, tmp_path):
+    with (
+        served(protocol, tmp_path / "s.sqlite") as server,
+        Device(browser, ["403"]) as device,
+    ):
+        device.page.goto(server.form)
+        answer(device.page, S[0], U[0])
+        server.collection.store.set_settings({"invited": "yes"})
+        device.page.click("#send")
+        device.page.wait_for_selector("text=The report was not taken")
+        device.page.reload()
+        device.page.wait_for_selector("text=It has not been sent")
+        device.page.evaluate("fetch('/v1/survey').then((response) => response.text())")
+        assert len(device.sent) == 1
 
 
 def test_two_windows_draw_one_report(browser, protocol, tmp_path):

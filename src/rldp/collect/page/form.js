@@ -3,7 +3,7 @@
 import { load } from "./client/rldp.js";
 import { conclusions } from "./conclusions.js";
 import { h, say, show } from "./dom.js";
-import { canKeep, keepReport, keptReport, markSent } from "./kept.js";
+import { canKeep, keepReport, keptReport, mark } from "./kept.js";
 import { bodyOf, RefusedError, send } from "./sending.js";
 import { bestLanguage, textsOf } from "./texts.js";
 
@@ -128,28 +128,33 @@ function shownReport(kept, drawn, isSecondVisit) {
   if (kept.sent) status.textContent = told("was_sent");
   show(h("h1", {}, told("your_report")),
     isSecondVisit && h("p", { class: "promise" }, told("second_visit")),
+    isSecondVisit && !kept.agreed && !kept.sent && h("p", { id: "unsent", class: "note" }, told("not_sent")),
     p.fingerprint !== state.survey.fingerprint && h("p", { class: "note" }, told("earlier_protocol")),
     h("p", { class: "report" }, h("output", { id: "report" }, kept.report)),
     h("p", {}, told("report_is_random")),
     told_by.length > 0 && [h("h2", {}, told("what_it_tells")), h("dl", {}, told_by.map(({ whom, text }) => [h("dt", {}, whom), h("dd", {}, text)]))],
     h("p", { class: "actions" }, sending), status,
     h("details", {}, h("summary", {}, told("exactly")), h("pre", { id: "body", tabindex: 0 }, body)), footer());
-  if (isSecondVisit && !kept.sent) sendIt(body, kept, status, sending);
+  if (kept.agreed && !kept.sent) sendIt(body, kept, status, sending); // Send was pressed on an earlier visit
 }
 
+/** Send what someone agreed to send, by the button now or before the connection was lost. */
 async function sendIt(body, kept, status, sending) {
   const { p, told, invitation } = state;
   sending.disabled = true;
+  document.getElementById("unsent")?.remove();
   status.textContent = told("sending");
+  await mark(p.fingerprint, invitation, kept, { agreed: true });
   try {
     await send(body, () => { status.textContent = told("waiting"); });
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
+    await mark(p.fingerprint, invitation, kept, { agreed: false }); // a later visit asks again
     status.textContent = told("refused", { reason: error.message });
     sending.disabled = false;
     return;
   }
-  await markSent(p.fingerprint, invitation, kept);
+  await mark(p.fingerprint, invitation, kept, { sent: true });
   status.textContent = told("sent");
   sending.hidden = true;
   say(told("sent"));

@@ -10,7 +10,7 @@ async function nameOf(fingerprint, invitation) {
 
 export const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** The report that this device keeps for a protocol, {id, report, sent}, or null. */
+/** The report that this device keeps for a protocol, {id, report, agreed, sent}, or null. */
 export async function keptReport(fingerprint, invitation) {
   const text = localStorage.getItem(await nameOf(fingerprint, invitation));
   return text === null ? null : JSON.parse(text);
@@ -22,15 +22,17 @@ export async function keepReport(fingerprint, invitation, draw) {
   const work = () => {
     const text = localStorage.getItem(name);
     if (text !== null) return JSON.parse(text);
-    const kept = { id: hexadecimal(crypto.getRandomValues(new Uint8Array(16))), report: draw(), sent: false };
+    const kept = { id: hexadecimal(crypto.getRandomValues(new Uint8Array(16))), report: draw(), agreed: false, sent: false };
     localStorage.setItem(name, JSON.stringify(kept)); // before anyone sees it
     return kept;
   };
   return navigator.locks ? navigator.locks.request(name, work) : work(); // two windows may be open
 }
 
-export async function markSent(fingerprint, invitation, kept) {
-  localStorage.setItem(await nameOf(fingerprint, invitation), JSON.stringify({ ...kept, sent: true }));
+/** Keep what has become of the report: `agreed`, someone pressed Send; `sent`, it has arrived. */
+export async function mark(fingerprint, invitation, kept, changes) {
+  Object.assign(kept, changes);
+  localStorage.setItem(await nameOf(fingerprint, invitation), JSON.stringify(kept));
 }
 
 /** Whether this browser keeps anything: without that a second visit would draw a second report. */
