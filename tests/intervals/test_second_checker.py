@@ -287,8 +287,8 @@ def test_any_nodes_give_a_cover_that_holds(monkeypatch):
 def test_what_a_lemma_asks_for_is_checked_where_it_is_used(monkeypatch):
     counts = [[30, 20], [10, 40]]
     one = [balls.ball(0), balls.ball(1)]
-    pair = total_variation.TotalVariationSet(counts, Fraction(1))
-    budget = planes.BudgetSet(counts, balls.ball(0.01), Fraction(2))
+    pair = total_variation.TotalVariationSet(counts, 100, Fraction(1))
+    budget = planes.BudgetSet(counts, 100, balls.ball(0.01), Fraction(2))
     for F in (pair, budget):
         with pytest.raises(ProofError, match="S value"):
             F.is_sum_at_least(balls.ball(1), (0, one), (0, one))
@@ -323,8 +323,8 @@ def test_a_cover_that_takes_too_many_pieces_is_no_proof(monkeypatch):
 def test_what_needs_no_budget_is_proved_at_once():
     counts, one = [[30, 20], [10, 40]], [balls.ball(0), balls.ball(1)]
     for F in (
-        total_variation.TotalVariationSet(counts, Fraction(1)),
-        planes.BudgetSet(counts, balls.ball(0.01), Fraction(2)),
+        total_variation.TotalVariationSet(counts, 100, Fraction(1)),
+        planes.BudgetSet(counts, 100, balls.ball(0.01), Fraction(2)),
     ):
         assert F.is_sum_at_least(balls.ball(0), (0, one), (1, one))
         assert not F.is_sum_at_least(balls.ball(2), (0, one), (1, one))

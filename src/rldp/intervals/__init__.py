@@ -24,8 +24,9 @@ from typing import Any
 
 from rldp.errors import MissingExtraError
 from rldp.intervals import balls
-from rldp.intervals.channels import CHANNELS, Claim
-from rldp.intervals.reading import exact, need, read_levels
+from rldp.intervals.channels import Channel, Claim, read_channel
+from rldp.intervals.reading import entries, exact, need, read_levels, read_parts
+from rldp.intervals.sets import GivenU
 from rldp.intervals.uncertainty import read_set
 from rldp.proof import ProofError
 
@@ -53,17 +54,28 @@ def check_with_intervals(document: dict[str, Any]) -> None:
 
 
 def _check(document: dict[str, Any]) -> None:
-    epsilon, channel = document["epsilon"], document["channel"]
-    bits = channel["bits"]
-    need(type(bits) is int and 1 <= bits <= 256, "bits are out of range")
+    channels: dict[tuple[int, int], Channel] = {}
     for place, claim in enumerate(_claims(document)):
         F = read_set(claim)
-        levels = read_levels(claim["levels"], len(F.counts))
+        shape = len(F.counts), len(F.counts[0])
+        levels = read_levels(claim["levels"], shape[0])
         if place == 0:
-            need(max(levels.values()) == exact(epsilon), "epsilon is not the first's largest level")
+            largest = max(levels.values())
+            need(largest == exact(document["epsilon"]), "epsilon is not the first's largest level")
+            need("knows" not in claim, "the first guarantee is of someone who knows a part of U")
         factors = {pair: balls.ball(level).exp() for pair, level in levels.items()}
-        made = Claim(F, factors, channel, 1 << bits, claim.get("certificate"))
-        CHANNELS[channel["kind"]](made)
+        if shape not in channels:
+            channels[shape] = read_channel(document["channel"], *shape)
+        channel = channels[shape]
+        proof: Any = claim.get("certificate")
+        if "knows" not in claim:
+            Claim(F, factors, channel, proof).prove()
+            continue
+        need(not isinstance(F, GivenU), "someone who knows U knows its parts")
+        parts = read_parts(document["schema"], claim["knows"], shape[1])
+        proofs = entries(proof["parts"], len(parts))
+        for columns, part_proof in zip(parts, proofs, strict=True):
+            Claim(F.within(columns), factors, channel.within(columns), part_proof).prove()
 
 
 def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 Each is a1 q1·R_1 ≤ E a2 q2·R_2 with E of its pair of S values, or compares a mean with a constant;
 docs/guarantee.md, Sections 5 and 12, says why these are all. Pairs without a level are left out.
+Someone who knows that U has one of some values faces the channel of these values alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -20,36 +21,51 @@ from rldp.intervals.reading import (
     need,
     rows,
 )
-from rldp.intervals.sets import GivenU, Set
+from rldp.intervals.sets import GivenU, Set, taken
 
 if TYPE_CHECKING:
     from flint import arb
 
 Column = tuple[int, ...]  # q over u
 Term = tuple[int, int, Column]  # s, a and q of a q·R_s
+Rows = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Tables of integers that stand for parts of `one`, read and with the sums that they must have.
+
+    Those that depend on U have it as second axis, the others stand under `shared`.
+    """
+
+    kind: str
+    one: int
+    by_u: dict[str, list[Rows]]
+    shared: dict[str, Rows] = field(default_factory=dict)
+
+    def within(self, columns: list[int]) -> Channel:
+        """What someone faces who knows that U has one of these values."""
+        return replace(self, by_u={name: taken(part, columns) for name, part in self.by_u.items()})
 
 
 @dataclass
 class Claim:
-    """A channel, in integers that stand for parts of `one`, and what it promises over F."""
+    """What a channel promises over F."""
 
     F: Set
     factors: dict[tuple[int, int], arb]  # E of each ordered pair that has a level
-    channel: dict[str, Any]
-    one: int
+    channel: Channel
     certificate: Any
     _ranges: dict[tuple[int, Column], tuple[arb, arb]] = field(default_factory=dict)
+
+    def prove(self) -> None:
+        """Prove each of its inequalities, or raise ProofError."""
+        _CLAIMS[self.channel.kind](self)
 
     @property
     def shape(self) -> tuple[int, int]:
         """n_s and n_u."""
         return len(self.F.counts), len(self.F.counts[0])
-
-    def table(self, name: str, n_rows: int) -> list[list[int]]:
-        """A part of the channel whose rows are distributions."""
-        table = rows(self.channel[name], n_rows)
-        need(all(sum(row) == self.one for row in table), f"a row of {name} does not sum to 1")
-        return table
 
     def range(self, s: int, q: Column) -> tuple[arb, arb]:
         """A lower and an upper bound of q·R_s over F."""
@@ -89,13 +105,9 @@ class Claim:
 
 def dense(claim: Claim) -> None:
     """P(y|s) = q·R_s with q_u = Q[s][u][y]."""
-    n_s, n_u = claim.shape
-    tables = [rows(table, n_u) for table in entries(claim.channel["Q"], n_s)]
-    n_y = len(tables[0][0])
-    flat = [row for table in tables for row in table]
-    need(all(len(row) == n_y and sum(row) == claim.one for row in flat), "rows of Q miss 1")
+    columns = [list(zip(*table, strict=True)) for table in claim.channel.by_u["Q"]]
+    n_s, n_y = len(columns), len(columns[0])
     claim.check_form(n_y, n_s, 3)
-    columns = [list(zip(*table, strict=True)) for table in tables]
     for y, (s1, s2) in product(range(n_y), claim.factors):
         is_proved = claim.holds((s1, 1, columns[s1][y]), (s2, 1, columns[s2][y]))
         need(is_proved, f"output {y} at s = {s1} against s = {s2} is not proved")
@@ -103,9 +115,8 @@ def dense(claim: Claim) -> None:
 
 def independent(claim: Claim) -> None:
     """P(y1, y2|s) = r_s[s][y1] q·R_s with q_u = r_u[u][y2]; only the worst y1 matters."""
-    n_s, n_u = claim.shape
-    r_s, r_u = claim.table("r_s", n_s), claim.table("r_u", n_u)
-    claim.check_form(len(r_u[0]), n_s, 3)
+    r_s, (r_u,) = claim.channel.shared["r_s"], claim.channel.by_u["r_u"]
+    claim.check_form(len(r_u[0]), len(r_s), 3)
     columns = list(zip(*r_u, strict=True))
     for s1, s2 in claim.factors:
         seen = [pair for pair in zip(r_s[s1], r_s[s2], strict=True) if any(pair)]
@@ -118,14 +129,10 @@ def independent(claim: Claim) -> None:
 
 def choice(claim: Claim) -> None:
     """P(b, z|s) is q·R_b with q_u = own[b][u][z] if s = b, and other[b][z] if not."""
-    n_s = claim.shape[0]
-    other = rows(claim.channel["other"], n_s)
-    own = _own(claim, len(other[0]))
-    claim.check_form(n_s, len(other[0]))
-    for b in range(n_s):
+    own, other = claim.channel.by_u["own"], claim.channel.shared["other"]
+    claim.check_form(len(other), len(other[0]))
+    for b in range(len(other)):
         up, down = claim.least(first=b), claim.least(second=b)  # all others have one probability
-        rest = sum(sum(row) for s, row in enumerate(other) if s != b)
-        need(all(sum(row) + rest == claim.one for row in own[b]), "own and other miss 1")
         for z, q in enumerate(zip(*own[b], strict=True)):
             low, high = claim.range(b, q)
             made_up = other[b][z]
@@ -136,23 +143,8 @@ def choice(claim: Claim) -> None:
 
 
 def unary(claim: Claim) -> None:
-    """Blocks that draw a symbol each; there is one for each S value or one for each cell."""
-    n_s, n_u = claim.shape
-    need(isinstance(claim.channel["other"], list), "other is no list")
-    n_blocks = len(claim.channel["other"])
-    need(n_blocks in (n_s, n_s * n_u), f"other has neither {n_s} nor {n_s * n_u} rows")
-    other = claim.table("other", n_blocks)
-    own = _own(claim, len(other[0]))
-    flat = [row for table in own for row in table]
-    need(all(sum(row) == claim.one for row in flat), "a row of own does not sum to 1")
-    if n_blocks == n_s:
-        _unary_by_s(claim, own, other)
-    else:
-        _unary_by_cell(claim, own, other)
-
-
-def _unary_by_s(claim: Claim, own: list[list[list[int]]], other: list[list[int]]) -> None:
     """Λ_1(z1) ≤ E Λ_2(z2) for all symbols, Λ_s(z) = own[s][·][z]·R_s/other[s][z]."""
+    own, other = claim.channel.by_u["own"], claim.channel.shared["other"]
     n_s, n_z = len(own), len(other[0])
     claim.check_form(n_z, n_s, 4)
     columns = [list(zip(*table, strict=True)) for table in own]
@@ -174,16 +166,17 @@ def _unary_by_s(claim: Claim, own: list[list[list[int]]], other: list[list[int]]
                 need(is_proved, f"symbol {z1} of {s1} against {z2} of {s2} is not proved")
 
 
-def _unary_by_cell(claim: Claim, own: list[list[list[int]]], other: list[list[int]]) -> None:
+def cells(claim: Claim) -> None:
     """The likelihood ratios of all cells of s1 against those of s2: whatever R_s is, it is a mean.
 
     No set is asked: two cells of one S value are no conditionals that share anything. Only someone
     who knows U compares cells of one u.
     """
+    own, other = claim.channel.by_u["own"], claim.channel.by_u["other"]
     n_s, n_u = claim.shape
     ratios: dict[tuple[int, int], list[Fraction]] = {}
     for s, u in product(range(n_s), range(n_u)):
-        pairs = list(zip(own[s][u], other[s * n_u + u], strict=True))
+        pairs = list(zip(own[s][u], other[s][u], strict=True))
         is_told = any(mine and not made_up for mine, made_up in pairs)
         need(not is_told or claim.least(first=s) is None, f"a symbol identifies cell ({s}, {u})")
         ratios[s, u] = [Fraction(mine, made_up) for mine, made_up in pairs if made_up]
@@ -196,11 +189,72 @@ def _unary_by_cell(claim: Claim, own: list[list[list[int]]], other: list[list[in
             need(bool(is_proved), f"the cells of s = {s1} against s = {s2} are not proved")
 
 
-def _own(claim: Claim, n_z: int) -> list[list[list[int]]]:
-    n_s, n_u = claim.shape
-    own = [rows(table, n_u) for table in entries(claim.channel["own"], n_s)]
-    need(all(len(table[0]) == n_z for table in own), "own and other have unequal symbols")
-    return own
+_CLAIMS = {
+    "dense": dense,
+    "independent": independent,
+    "choice": choice,
+    "unary": unary,
+    "cells": cells,
+}
 
 
-CHANNELS = {"dense": dense, "independent": independent, "choice": choice, "unary": unary}
+# --- reading ---
+
+
+def read_channel(document: dict[str, Any], n_s: int, n_u: int) -> Channel:
+    """The channel of a document for n_s and n_u values, with all sums checked."""
+    kind, bits = document["kind"], document["bits"]
+    need(kind in READERS, "the kind of channel is unknown")
+    need(type(bits) is int and 1 <= bits <= 256, "bits are out of range")
+    return READERS[kind](document, n_s, n_u, 1 << bits)
+
+
+def _dense(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
+    Q = _by_u(document["Q"], n_s, n_u)
+    _check_sums([row for table in Q for row in table], one, "Q")
+    return Channel("dense", one, {"Q": Q})
+
+
+def _independent(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
+    r_s, r_u = rows(document["r_s"], n_s), rows(document["r_u"], n_u)
+    _check_sums(r_s, one, "r_s")
+    _check_sums(r_u, one, "r_u")
+    return Channel("independent", one, {"r_u": [r_u]}, {"r_s": r_s})
+
+
+def _choice(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
+    own, other = _by_u(document["own"], n_s, n_u), rows(document["other"], n_s)
+    need(len(own[0][0]) == len(other[0]), "own and other have unequal symbols")
+    for b, table in enumerate(own):
+        rest = sum(sum(row) for s, row in enumerate(other) if s != b)
+        need(all(sum(row) + rest == one for row in table), "own and other miss 1")
+    return Channel("choice", one, {"own": own}, {"other": other})
+
+
+def _unary(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
+    """Blocks that draw a symbol each; there is one for each S value or one for each cell."""
+    need(isinstance(document["other"], list), "other is no list")
+    n_blocks = len(document["other"])
+    need(n_blocks in (n_s, n_s * n_u), f"other has neither {n_s} nor {n_s * n_u} rows")
+    own, other = _by_u(document["own"], n_s, n_u), rows(document["other"], n_blocks)
+    need(len(own[0][0]) == len(other[0]), "own and other have unequal symbols")
+    _check_sums([row for table in own for row in table], one, "own")
+    _check_sums(other, one, "other")
+    if n_blocks == n_s:
+        return Channel("unary", one, {"own": own}, {"other": other})
+    by_cell = [other[s * n_u : (s + 1) * n_u] for s in range(n_s)]
+    return Channel("cells", one, {"own": own, "other": by_cell})
+
+
+READERS = {"dense": _dense, "independent": _independent, "choice": _choice, "unary": _unary}
+
+
+def _by_u(value: Any, n_s: int, n_u: int) -> list[Rows]:
+    tables = [rows(table, n_u) for table in entries(value, n_s)]
+    n_z = len(tables[0][0])
+    need(all(len(table[0]) == n_z for table in tables), "rows are of unequal length")
+    return tables
+
+
+def _check_sums(table: Rows, one: int, name: str) -> None:
+    need(all(sum(row) == one for row in table), f"a row of {name} does not sum to 1")

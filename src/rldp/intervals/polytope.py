@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rldp.intervals.balls import ball, smallest
 from rldp.intervals.reading import need
-from rldp.intervals.sets import Set, Side
+from rldp.intervals.sets import Set, Side, taken
 
 if TYPE_CHECKING:
     from flint import arb
@@ -20,6 +20,11 @@ class PolytopeSet(Set):
     """The mixtures of these tables of probabilities."""
 
     corners: list[list[list[Fraction]]]
+
+    def within(self, columns: list[int]) -> Self:
+        """Corners with their masses on these columns: factors of a corner as in a mixture."""
+        corners = [taken(P, columns) for P in self.corners]
+        return replace(self, counts=taken(self.counts, columns), corners=corners)
 
     def mean_gap(self, s: int, gaps: list[int]) -> arb:
         """The smallest mean of the corners in which s has a probability."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 from rldp.proof import ProofError
@@ -73,6 +74,28 @@ def read_levels(value: Any, n_s: int) -> dict[tuple[int, int], Fraction]:
     levels = {(i, j): exact(table[i][j]) for i, j in pairs if table[i][j] != "inf"}
     need(len(levels) > 0, "nothing is promised of any pair")
     return levels
+
+
+def read_parts(schema: Any, known: Any, n_u: int) -> list[list[int]]:
+    """The U values that agree in the known columns, for each value of these.
+
+    U is the product of its columns, of which the first is the most significant.
+    """
+    columns = schema["useful"]
+    need(isinstance(columns, list), "the useful columns are no list")
+    names = [column["name"] for column in columns]
+    sizes = [len(entries(column["labels"], len(column["labels"]))) for column in columns]
+    need(all(isinstance(name, str) for name in names), "the name of a column is no text")
+    need(len(set(names)) == len(names), "two useful columns have one name")
+    need(math.prod(sizes) == n_u, "the useful columns have other values than the table")
+    need(isinstance(known, list) and len(known) > 0, "knows is no list of columns")
+    in_order = [name for name in names if name in known]
+    need(known == in_order, "knows has other names than useful columns in their order")
+    axes = [axis for axis, name in enumerate(names) if name in known]
+    parts: dict[tuple[int, ...], list[int]] = {}
+    for u, labels in enumerate(product(*map(range, sizes))):
+        parts.setdefault(tuple(labels[axis] for axis in axes), []).append(u)
+    return list(parts.values())
 
 
 def check_form_of_multipliers(value: Any, n_rows: int, n_columns: int) -> None:

@@ -7,9 +7,9 @@ the sum of their mean gaps is at least some number for every P in F.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from rldp.intervals.balls import ball
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 Side = tuple[int, "list[arb]"]  # s and its gaps
+X = TypeVar("X")
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,20 @@ class Set:
     """F around a table of counts. This one has all distributions."""
 
     counts: list[list[int]]
+    n: int  # all records, also those of U values that are not in the table
 
     @cached_property
     def totals(self) -> list[int]:
         """Records of each s."""
         return [sum(row) for row in self.counts]
 
-    @cached_property
-    def n(self) -> int:
-        """All records."""
-        return sum(self.totals)
+    def within(self, columns: list[int]) -> Self:
+        """The same F for someone who knows that U has one of these values.
+
+        What holds for any partition of the cells into rows holds for that into pairs of S and the
+        known part of U: masses are shares of all n records, and each row is looked at by itself.
+        """
+        return replace(self, counts=taken(self.counts, columns))
 
     def mean_gap(self, s: int, gaps: list[int]) -> arb:  # noqa: ARG002  # true of any s
         """A lower bound of gaps·R_s over F."""
@@ -42,6 +47,11 @@ class Set:
     def is_sum_at_least(self, C: arb, first: Side, second: Side) -> bool:  # noqa: ARG002  # no more is known
         """Whether gaps_1·R_1 + gaps_2·R_2 ≥ C all over F is proved."""
         return bool(C <= 0)
+
+
+def taken(table: list[list[X]], columns: list[int]) -> list[list[X]]:
+    """These columns of a table."""
+    return [[row[u] for u in columns] for row in table]
 
 
 class GivenU(Set):

@@ -24,15 +24,15 @@ def read_set(document: dict[str, Any]) -> Set:
 
 
 def _all(_: dict[str, Any], counts: Table) -> Set:
-    return Set(counts)
+    return Set(counts, _sum(counts))
 
 
 def _given_u(_: dict[str, Any], counts: Table) -> Set:
-    return GivenU(counts)
+    return GivenU(counts, _sum(counts))
 
 
 def _known(_: dict[str, Any], counts: Table) -> Set:
-    return KnownSet(counts)
+    return KnownSet(counts, _sum(counts))
 
 
 def _polytope(document: dict[str, Any], counts: Table) -> Set:
@@ -45,7 +45,7 @@ def _polytope(document: dict[str, Any], counts: Table) -> Set:
     flat = [[x for row in P for x in row] for P in corners]
     need(all(min(P) >= 0 and sum(P) == 1 for P in flat), "a corner is no distribution")
     frequencies = [[Fraction(count, _sum(counts)) for count in row] for row in counts]
-    return PolytopeSet(counts, [frequencies, *corners])
+    return PolytopeSet(counts, _sum(counts), [frequencies, *corners])
 
 
 def _chi_square(document: dict[str, Any], counts: Table) -> Set:
@@ -60,12 +60,12 @@ def _renyi(document: dict[str, Any], counts: Table) -> Set:
 
 def _power(document: dict[str, Any], counts: Table, q: Fraction) -> Set:
     x, n = _quantile(document, counts), _sum(counts)
-    return BudgetSet(counts, power(ball(1 + q * (q - 1) * x / (2 * n)), 1 / q) - 1, q)
+    return BudgetSet(counts, n, power(ball(1 + q * (q - 1) * x / (2 * n)), 1 / q) - 1, q)
 
 
 def _kl(document: dict[str, Any], counts: Table) -> Set:
-    x = _quantile(document, counts)
-    return BudgetSet(counts, ball(x / (2 * _sum(counts))), Fraction(1))
+    x, n = _quantile(document, counts), _sum(counts)
+    return BudgetSet(counts, n, ball(x / (2 * n)), Fraction(1))
 
 
 def _kl_finite(document: dict[str, Any], counts: Table) -> Set:
@@ -77,7 +77,8 @@ def _kl_finite(document: dict[str, Any], counts: Table) -> Set:
     need(ball(0) < share < ball(1), "the quantile is too small")
     log_chance = -share * ball(x) / 2 - df * (1 - share).log()
     need(log_chance <= ball(alpha).log(), "the quantile is too small")
-    return BudgetSet(counts, ball(x / (2 * _sum(counts))), Fraction(1))
+    n = _sum(counts)
+    return BudgetSet(counts, n, ball(x / (2 * n)), Fraction(1))
 
 
 def _total_variation(document: dict[str, Any], counts: Table) -> Set:
@@ -86,7 +87,7 @@ def _total_variation(document: dict[str, Any], counts: Table) -> Set:
     need(radius > 0, "the radius is out of range")
     log_events = (ball(2 ** _cells(counts) - 2) / ball(alpha)).log()
     need(ball(radius**2 * n / 2) >= log_events, "the radius is too small")
-    return TotalVariationSet(counts, min(n * radius / 2, Fraction(n)))
+    return TotalVariationSet(counts, n, min(n * radius / 2, Fraction(n)))
 
 
 def _alpha(document: dict[str, Any]) -> float:
