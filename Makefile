@@ -13,7 +13,7 @@ test test-quick: export OPENBLAS_NUM_THREADS = 1
 .PHONY: demo test test-quick check wheel bench figures clean
 
 demo: .venv/demo
-	$(BIN)/rldp demo
+	$(BIN)/rldp demo --force
 
 # three workers for two cores: tests wait for the processes and browsers that they start
 test: .venv/installed
@@ -42,7 +42,7 @@ bench: .venv/installed
 
 # the figures of the paper in docs/figures; what is there already is not computed again
 figures: .venv/installed
-	$(BIN)/rldp reproduce -o docs/figures
+	$(BIN)/rldp reproduce -o docs/figures --force
 
 clean:
 	rm -rf .venv build rldp-demo rldp-figures docs/figures/work

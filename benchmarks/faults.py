@@ -55,7 +55,7 @@ class Case:
 
     @property
     def words(self) -> list[str]:
-        paths = map(str, (self.protocol, self.source, "-o", self.target))
+        paths = map(str, (self.protocol, self.source, "-o", self.target, "--force"))
         return ["release", *paths, *self.options]
 
     def prepare(self, *, is_replaced: bool) -> None:

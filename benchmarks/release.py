@@ -37,7 +37,7 @@ import rldp
 from rldp.release.release_file import release_file
 p = rldp.load(sys.argv[1])
 start = time.perf_counter()
-records = release_file(p, sys.argv[2], sys.argv[3])
+records = release_file(p, sys.argv[2], sys.argv[3], replace=True)
 seconds = time.perf_counter() - start
 lines = open("/proc/self/status").read().splitlines()
 peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))

@@ -218,7 +218,7 @@ def test_the_command_line_says_what_each_mode_promises(tmp_path, capsys) -> None
     pa.csv.write_csv(frame, tmp_path / "in.csv")
     write_new_key(tmp_path / "key")
     words = ["release", str(tmp_path / "p.json"), str(tmp_path / "in.csv")]
-    words += ["-o", str(tmp_path / "out.csv")]
+    words += ["-o", str(tmp_path / "out.csv"), "--force"]
     words += ["--record-id", "id", "--key-file", str(tmp_path / "key")]
     told = {"person": "with the same words", "record": "with new words:"}
     found = {}

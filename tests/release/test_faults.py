@@ -95,7 +95,7 @@ def test_a_signal_leaves_nothing(protocol, tmp_path, blow, name, order) -> None:
 def test_a_kill_leaves_what_was_there(protocol, tmp_path, order) -> None:
     target = tmp_path / "out.parquet"
     target.write_text("as it was")
-    process = started(protocol, "-o", str(target), *order)
+    process = started(protocol, "-o", str(target), "--force", *order)
     process.send_signal(signal.SIGKILL)
     assert ended(process)[0] == -signal.SIGKILL
     wait_for_guards(tmp_path)
@@ -274,7 +274,7 @@ def test_memory_does_not_grow_with_the_file(protocol, tmp_path) -> None:
     code = (
         "import sys, rldp\n"
         "p, source, target = sys.argv[1:]\n"
-        "print(rldp.release_file(rldp.load(p), source, target))\n"
+        "print(rldp.release_file(rldp.load(p), source, target, replace=True))\n"
         "status = open('/proc/self/status').read()\n"
         "print(status.split('VmHWM:')[1].split()[0])\n"
     )

@@ -245,7 +245,7 @@ def test_the_metadata_of_a_file_say_how_it_was_drawn(p, tmp_path, end) -> None:
     note = json.loads(read(target).schema.metadata[b"rldp"])
     assert note["randomness"] == "simulation"
     assert note["seed"] == 9
-    rldp.release_file(p, source, target)
+    rldp.release_file(p, source, target, replace=True)
     assert json.loads(read(target).schema.metadata[b"rldp"])["randomness"] == "secure"
 
 
@@ -256,6 +256,7 @@ def test_progress_counts_records_and_reaches_the_end(p, tmp_path) -> None:
             p,
             write(tmp_path / f"in.{start}"),
             tmp_path / "out.csv",
+            replace=True,
             progress=lambda *state, seen=seen: seen.append(state),
         )
         assert len(seen) > 1
@@ -301,7 +302,7 @@ def test_bad_text_files_are_refused_and_leave_nothing(p, tmp_path, content, mess
     target = tmp_path / "out.csv"
     target.write_text("as it was")
     with pytest.raises((DataError, FileError), match=message):
-        rldp.release_file(p, path, target)
+        rldp.release_file(p, path, target, replace=True)
     assert target.read_text() == "as it was"
     assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "out.csv"}
 
@@ -355,6 +356,7 @@ def test_a_system_without_unnamed_files(p, tmp_path, monkeypatch) -> None:
             designed("ir"),
             write(tmp_path / "in.tsv", RECORDS.rename_columns(["note", "sex", "id", "race"])),
             target,
+            replace=True,
         )
     assert target.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "in.tsv", "out.csv"}

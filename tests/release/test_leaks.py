@@ -224,11 +224,12 @@ def test_other_columns_are_kept_with_one_warning(p, tmp_path, capsys) -> None:
     assert caught[0].filename == __file__
     p.save(tmp_path / "p.rldp.json")
     words = ["release", str(tmp_path / "p.rldp.json"), str(tmp_path / "in.parquet")]
-    assert main([*words, "-o", str(tmp_path / "out.csv"), "--keep", "town", "id"]) == 0
+    words += ["-o", str(tmp_path / "out.csv"), "--force"]
+    assert main([*words, "--keep", "town", "id"]) == 0
     error = capsys.readouterr().err
     assert error.startswith("warning: The guarantee does not cover the kept columns 'town', 'id'")
     assert error.count("\n") == 1
-    assert main([*words, "-o", str(tmp_path / "out.csv")]) == 0
+    assert main(words) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -257,7 +258,8 @@ def write_odd(folder: Path, labels: tuple[str, ...] = ODD) -> tuple[Any, Path]:
 
 def test_what_a_spreadsheet_would_calculate_is_said_and_can_be_escaped(tmp_path, capsys) -> None:
     p, source = write_odd(tmp_path)
-    words = ["release", str(tmp_path / "p.rldp.json"), str(source), "-o", str(tmp_path / "out.csv")]
+    words = ["release", str(tmp_path / "p.rldp.json"), str(source)]
+    words += ["-o", str(tmp_path / "out.csv"), "--force"]
     assert main([*words, "--simulate", "3"]) == 0
     error = capsys.readouterr().err
     assert error == (
@@ -318,8 +320,9 @@ def test_blanks_around_labels_count_in_no_format(tmp_path) -> None:
     dicts = p.release(frame.to_dict("records"), record_id="id", key=KEY)
     assert [record["y"] for record in dicts] == expected
     for name in ("in.csv", "in.parquet"):
-        release_file(p, tmp_path / name, tmp_path / "out.parquet", record_id="id", key=KEY)
-        assert pq.read_table(tmp_path / "out.parquet")["y"].to_pylist() == expected
+        target = tmp_path / f"{name}.out.parquet"
+        release_file(p, tmp_path / name, target, record_id="id", key=KEY)
+        assert pq.read_table(target)["y"].to_pylist() == expected
 
 
 def test_labels_that_differ_by_blanks_alone_are_refused() -> None:

@@ -189,7 +189,7 @@ def test_the_command_line_counts_what_it_drops(p, tmp_path, capfd):
     assert "Released 4 records" in printed
     assert "2 records with missing values dropped" in printed
     assert len(target.read_text().splitlines()) == 5
-    assert main([*words, "-o", str(target), "--missing", "drop", "--json"]) == 0
+    assert main([*words, "-o", str(target), "--missing", "drop", "--force", "--json"]) == 0
     summary = json.loads(capfd.readouterr().out)
     assert (summary["records"], summary["dropped"]) == (4, 2)
     assert main([*words, "--missing", "drop"]) == 0

@@ -95,7 +95,7 @@ def test_blank_lines_are_no_records(p, tmp_path) -> None:
     with pytest.raises(DataError, match="at least one report"):
         p.estimate(path)
     path.write_bytes(HEADER + b"\n" * 9 * MEGABYTE + ROW)
-    assert rldp.release_file(p, path, tmp_path / "out.csv") == 1
+    assert rldp.release_file(p, path, tmp_path / "one.csv") == 1
 
 
 @pytest.mark.parametrize("damage", ["half", "end", "first bytes", "changed"])
@@ -130,7 +130,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 results = []
 for path in sys.argv[3:]:
     for work in (
-        lambda: rldp.release_file(p, path, sys.argv[2]),
+        lambda: rldp.release_file(p, path, sys.argv[2], replace=True),
         lambda: int(rldp.read_table(path, "race", "sex").n),
         lambda: int(p.estimate(path).n),
     ):

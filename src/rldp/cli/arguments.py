@@ -93,6 +93,7 @@ Encoding = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Of a text file, such as cp1252 (default: recognised)."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw a picture (.png, .svg, .pdf).")

@@ -204,7 +204,7 @@ def invite(
 
     [dim]Example:  rldp invite race.sqlite -n 5000 -o links.csv[/dim]
     """
-    check_target(output, "--output", kinds=(".csv",), may_replace=False)
+    check_target(output, "--output", force=None, kinds=(".csv",), loss="people may have its links")
     if n < 1:
         raise ParameterError(f"Expected -n of 1 or more, got {n}.")
     from rldp.collect.invitations import invite as make
@@ -228,13 +228,14 @@ def export(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="REPORTS", help="CSV, Parquet or Arrow file.")
     ],
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Write the reports of a collection to a file, in random order.
 
     [dim]Example:  rldp export race.sqlite -o reports.parquet[/dim]
     """
-    check_target(output, "--output", kinds=_KINDS)
+    check_target(output, "--output", force=force, kinds=_KINDS)
     from rldp.collect.exporting import export as write
     from rldp.collect.opening import open_collection
 

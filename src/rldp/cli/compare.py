@@ -38,13 +38,14 @@ def compare(
     levels_limit: arguments.LevelsLimit = None,
     encoding: arguments.Encoding = None,
     plot: arguments.Plot = None,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Compare what every protocol keeps of the information, at every ε.
 
     [dim]Example:  rldp compare adult --sensitive race --useful sex --epsilon 0.5 1 2[/dim]
     """
-    check_picture_target(plot)
+    check_picture_target(plot, force=force)
     F = arguments.uncertainty_set(
         data,
         sensitive,

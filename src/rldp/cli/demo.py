@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rldp.cli import show
+from rldp.cli import arguments, show
 from rldp.cli.comparison import comparison
+from rldp.cli.targets import check_target
 from rldp.errors import FileError
 from rldp.presentation import texts
 
@@ -23,6 +24,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
     ] = Path("rldp-demo"),
+    force: arguments.Force = False,
 ) -> None:
     """Compare all protocols on census data, design, prove and run the best, estimate, draw.
 
@@ -40,6 +42,10 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"Cannot make the folder {output}: {error.strerror}.") from None
+    file, picture = output / "race.rldp.json", output / "tradeoff.png"
+    people, reports, table_file = (output / f"{x}.csv" for x in ("people", "reports", "estimate"))
+    for path in (file, people, reports, table_file, picture):
+        check_target(path, "--output", force=force)
     table = adult(sensitive="race", useful="sex")
     F = ChiSquareSet(table, alpha=0.05)
     show.note(
@@ -54,7 +60,6 @@ def demo(
     comparison(sorted([*others, best], key=lambda one: COMPARED.index(one["protocol"])), F)
     show.note("")
     show.protocol(p)
-    file, picture = output / "race.rldp.json", output / "tradeoff.png"
     p.save(file)
     proof = verify(file)
     show.note(f"\nProtocol: {file}")
@@ -62,16 +67,15 @@ def demo(
         f"Proved:   all that it promises, again from the file, by {proof.conditions:,} exact "
         f"inequalities"
     )
-    people, reports = output / "people.csv", output / "reports.csv"
     _write_people(table, people)
-    records = release_file(p, people, reports, shuffle=True)
+    records = release_file(p, people, reports, shuffle=True, replace=force)
     show.note(f"Released: {records:,} reports in {reports}, one for each record of {people.name}")
     e = p.estimate(reports)
-    e.save(output / "estimate.csv")
+    e.save(table_file)
     furthest = float(abs(e.estimate - table.p_su).max())
     held = int(((e.low <= table.p_su) & (table.p_su <= e.high)).sum())
     show.note(
-        f"Estimated: the table of race and sex from the reports alone, {output / 'estimate.csv'}; "
+        f"Estimated: the table of race and sex from the reports alone, {table_file}; "
         f"the furthest of {e.estimate.size} cells is {100 * furthest:.1f} percentage points off, "
         f"and {held} of {e.estimate.size} intervals hold the truth"
     )

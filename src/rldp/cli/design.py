@@ -31,9 +31,7 @@ def design(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Protocol file to write.")
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the protocol file if it exists.")
-    ] = False,
+    force: arguments.Force = False,
     protocol: Annotated[
         str,
         typer.Option(
@@ -101,7 +99,7 @@ def design(
 
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
-    check_target(output, "--output", may_replace=force)
+    check_target(output, "--output", force=force, loss="reports drawn with it need it")
     F = arguments.uncertainty_set(
         data,
         sensitive,

@@ -74,14 +74,15 @@ def estimate(
     ] = None,
     sdmx: Annotated[bool, typer.Option("--sdmx", help="Name its columns as SDMX does.")] = False,
     plot: arguments.Plot = None,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Estimate the table from reports, with standard errors and intervals.
 
     [dim]Example:  rldp estimate race.rldp.json reports.csv --csv table.csv --plot table.png[/dim]
     """
-    check_target(csv, "--csv", kinds=(".csv", ".parquet", ".pq"))
-    check_picture_target(plot)
+    check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
+    check_picture_target(plot, force=force)
     options = {
         "method": method.value,
         "level": level,
@@ -152,13 +153,14 @@ def plan(
     ] = None,
     level: Level = 0.95,
     plot: arguments.Plot = None,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Say how many reports estimate a cell, or all of them, to a margin.
 
     [dim]Example:  rldp plan race.rldp.json --margin 0.01 --cell race=Black sex=Female[/dim]
     """
-    check_picture_target(plot)
+    check_picture_target(plot, force=force)
     from rldp.estimation.sample_size import plan as planned
     from rldp.protocol.loading import load
 

@@ -23,6 +23,7 @@ _OPTIONS = {
     "key": "--key-file",
     "parameters": "--pin",
     "protocols": "--protocol",
+    "replace": "--force",
     "reports": "REPORTS",
     "rng": "--simulate",
     "uncertainty": "--set",

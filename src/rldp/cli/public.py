@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from rldp.cli import arguments, show
+from rldp.cli.targets import check_target
 from rldp.decimals import shortest
-from rldp.errors import FileError, ParameterError
+from rldp.errors import ParameterError
 
 
 def public(
@@ -17,7 +18,7 @@ def public(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="The public file to write.")
     ],
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Write the version for clients: the table, without the counts of the design sample.
@@ -31,8 +32,7 @@ def public(
 
     if output.exists() and file.exists() and output.samefile(file):
         raise ParameterError(f"{output} is the whole protocol itself; choose another --output.")
-    if output.exists() and not force:
-        raise FileError(f"{output} already exists; --force replaces it.")
+    check_target(output, "--output", force=force)
     p = load(file)
     if not isinstance(p, ReleaseProtocol):
         raise ParameterError(f"{file} is a public file already.")

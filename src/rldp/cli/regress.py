@@ -75,6 +75,7 @@ def regress(
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a tidy table (.csv, .parquet).")
     ] = None,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Explain S, U or an event by covariates: a logistic model, through the protocol's noise.
@@ -83,7 +84,7 @@ def regress(
 
     [dim]Example:  rldp regress race.rldp.json reports.csv --covariate age region[/dim]
     """
-    check_target(csv, "--csv", kinds=(".csv", ".parquet", ".pq"))
+    check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
     if event and outcome != "s":
         raise ParameterError("Expected either --outcome or --event, got both.", argument="event")
     from rldp.protocol.loading import load

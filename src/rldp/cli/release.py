@@ -98,6 +98,9 @@ def release(
         int | None,
         typer.Option(metavar="SEED", help="Repeatable reports for experiments, not for people."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace OUT, reports that nobody has seen yet.")
+    ] = False,
     json: arguments.Json = False,
 ) -> None:
     """Release every record: one exact random report each, all of them or none.
@@ -138,6 +141,7 @@ def release(
             missing=missing.value,
             encoding=encoding,
             keep_file_names=keep_file_names,
+            replace=force,
             progress=report,
         )
     summary = {

@@ -15,6 +15,7 @@ import typer
 
 from rldp.cli import arguments, show
 from rldp.cli.progress import step_bars
+from rldp.errors import FileError
 
 if TYPE_CHECKING:
     from rldp.reproduction.run import Reproduction
@@ -72,6 +73,7 @@ def reproduce(
         str | None,
         typer.Option(metavar="ADDRESS", help="Of the Dask scheduler (default: one of its own)."),
     ] = None,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Make the paper's figures: CSV, PNG and SVG each, and an index that judges every claim.
@@ -81,8 +83,16 @@ def reproduce(
     [dim]Example:  rldp reproduce opt --quick -o figures[/dim]
     """
     from rldp.reproduction.curves import VERSIONS
+    from rldp.reproduction.run import WORK
     from rldp.reproduction.run import reproduce as make
     from rldp.reproduction.store import Backend
+
+    is_others = output.is_dir() and any(output.iterdir()) and not (output / WORK).is_dir()
+    if is_others and not force:
+        raise FileError(
+            f"{output} has files that rldp reproduce did not make; name another folder with "
+            f"--output, or replace them with --force."
+        )
 
     versions = VERSIONS if version is VersionChoice.BOTH else (version.value,)
     with _ended_in_order(), _cluster(backend, scheduler), step_bars() as progress:

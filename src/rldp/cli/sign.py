@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rldp.cli import arguments, show
-from rldp.errors import FileError
+from rldp.cli.targets import check_target
 
 
 def sign(
@@ -25,7 +25,7 @@ def sign(
     inside: Annotated[
         bool, typer.Option("--inside", help="Put the signature into PROTOCOL, or a copy at SIG.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: arguments.Force = False,
     json: arguments.Json = False,
 ) -> None:
     """Sign a protocol file by Ed25519, after checking it; the ε of a whole file is proved first.
@@ -36,8 +36,7 @@ def sign(
 
     target = output or (file if inside else Path(f"{file}.sig"))
     is_own = inside and target.exists() and target.samefile(file)
-    if target.exists() and not force and not is_own:
-        raise FileError(f"{target} already exists; --force replaces it.")
+    check_target(target, "--output", force=force or is_own)
     made = sign_file(file, key, target, inside=inside, replace=True)
     if json:
         summary = {"file": str(file), "output": str(made.path), "public_key": made.public_key}

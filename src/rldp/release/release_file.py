@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rldp._types import RecordProgress
-from rldp.errors import FileError, ParameterError
+from rldp.errors import FileError, ParameterError, Remedy
 from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
 from rldp.release.batches import BatchRelease, Records
 from rldp.release.encode import Missing
@@ -51,12 +51,13 @@ def release_file(
     missing: Missing = "error",
     encoding: str | None = None,
     keep_file_names: bool = False,
+    replace: bool = False,
     progress: RecordProgress | None = None,
 ) -> Records:
     """Release every record of a file to another file, and say how many there were.
 
-    The target appears, or is replaced, only once it is complete; an error, an interrupt or a kill
-    leaves nothing. The reports are those of `p.release` on the whole file.
+    The target appears only once it is complete; an error, an interrupt or a kill leaves nothing.
+    The reports are those of `p.release` on the whole file.
 
     Args:
         p: the protocol, whole or public.
@@ -84,6 +85,8 @@ def release_file(
         encoding: of a text file as in `rldp.read_table`; None recognises it.
         keep_file_names: whether the files of a folder keep their names, which may tell who is in
             them. Otherwise they are numbered in random order.
+        replace: whether a file that is the target may be replaced. Its people then have a second
+            report: if anyone saw the first, ε does not cover what the two tell together.
         progress: called after each batch with the number of records and the share of the input
             that is done, None if it is unknown.
     """
@@ -101,7 +104,7 @@ def release_file(
         missing=missing,
     )
     job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
-    end.check(shuffle=shuffle, keep_file_names=keep_file_names)
+    end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)
     words = SecureWords() if rng is None else rng  # for random orders
     with ExitStack() as stack:
         sources = _sources(start, stack, encoding)
@@ -110,7 +113,7 @@ def release_file(
         layout.warn(p, stacklevel=2)  # once the columns are known to exist
         if end.is_folder:
             return _release_folder(job, start, end.path, None if keep_file_names else words)
-        writer = end.writer(job, schema, stack)
+        writer = end.writer(job, schema, stack, replace=replace)
         if not shuffle:
             job.release(chain([first], sources), schema, writer.write)
             return job.result
@@ -140,8 +143,8 @@ class _Target:
             return cls(target, "parquet", is_folder=True)
         return cls(target, file_format(target))
 
-    def check(self, *, shuffle: bool, keep_file_names: bool) -> None:
-        """Refuse a shuffle into a folder, and file names to keep without one."""
+    def check(self, *, shuffle: bool, keep_file_names: bool, replace: bool) -> None:
+        """Refuse a shuffle into a folder, file names to keep without one, and a second draw."""
         if self.is_folder and shuffle:
             raise ParameterError(
                 "Expected one file as target of a shuffle, got a folder.", argument="shuffle"
@@ -151,10 +154,20 @@ class _Target:
                 "Expected a folder as source and as target to keep file names.",
                 argument="keep_file_names",
             )
+        if self.path.is_file() and not (replace or self.is_output):
+            raise FileError(
+                f"{self.path} already exists: draw once, and keep the reports. ε does not cover "
+                f"two fresh reports of one person, which may tell up to twice the ε that holds "
+                f"whatever is true. For other people give another name",
+                remedies=[Remedy("replace", value=True, effect="if nobody has seen the first")],
+            )
 
-    def writer(self, job: BatchRelease, schema: Any, stack: ExitStack) -> BatchWriter:
+    def writer(
+        self, job: BatchRelease, schema: Any, stack: ExitStack, *, replace: bool
+    ) -> BatchWriter:
         """A writer of the file, which appears once the stack has closed."""
-        file = stack.enter_context(whole_output() if self.is_output else whole_file(self.path))
+        whole = whole_output() if self.is_output else whole_file(self.path, is_new=not replace)
+        file = stack.enter_context(whole)
         writer = BatchWriter(
             self.form,
             file,

@@ -19,7 +19,7 @@ from rldp.reproduction.figure import Figure
 from rldp.reproduction.figures import FIGURES
 from rldp.reproduction.store import HERE, Backend, Store, finish
 
-_WORK = "work"  # folder of finished tasks
+WORK = "work"  # folder of finished tasks
 _FEW_PICTURES = 2  # that are not worth a process
 _TITLE = "protocols on tables"  # of the progress
 
@@ -72,7 +72,7 @@ def reproduce(
         if version not in VERSIONS:
             raise ParameterError(f"Expected versions among {', '.join(VERSIONS)}, got {version!r}.")
     folder = Path(folder)
-    store = Store(folder / _WORK)
+    store = Store(folder / WORK)
     files: list[Path] = []
     wanted = [(figure, version) for figure in chosen for version in versions]
     tasks = [task for figure, version in wanted for task in figure.tasks(version, scale, only)]
