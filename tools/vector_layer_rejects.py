@@ -99,7 +99,7 @@ def _odd_entries(good: Document, shown: Document) -> Iterator[Vector]:
         "missing-public": (changed(shown, "claims", to=...), "version 2 without claims"),
         "version-1": (changed(good, "version", to=1), "guarantees in version 1"),
         "version-1-public": (changed(shown, "version", to=1), "claims in version 1"),
-        "version-3": (changed(good, "version", to=3), "a version that nobody knows"),
+        "version-3": (changed(good, "version", to=3), "version 3, for nobody who knows part of U"),
         "beside": (good | {"uncertainty": one["uncertainty"]}, "a set beside the guarantees"),
         "claims-in-whole": (good | {"claims": shown["claims"]}, "claims in a whole file"),
         "guarantees-in-public": (shown | {"guarantees": []}, "guarantees in a public file"),

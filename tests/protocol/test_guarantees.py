@@ -142,7 +142,7 @@ WHOLE_FAULTS = {
     "an entry too many": (["guarantees", 1, "words"], "private", "entries certificate, levels"),
     "no certificate": (["guarantees", 1, "certificate"], None, "entries certificate, levels"),
     "version 1": (["version"], 1, "missing"),
-    "version 3": (["version"], 3, "of version 3; this package reads 1 or 2"),
+    "version 4": (["version"], 4, "of version 4; this package reads 1, 2 or 3"),
     "multipliers for a set that needs none": (
         ["guarantees", 1, "certificate", "multipliers"],
         {"upper": [], "lower": []},

@@ -11,7 +11,8 @@ import numpy as np
 from rldp._types import Array
 from rldp.channel import Channel
 from rldp.decimals import AUDIT_ATOL
-from rldp.leakage.worst_pairs import pairs, worst_by_pair, worst_pair
+from rldp.leakage.views import views, worst_levels
+from rldp.leakage.worst_pairs import pairs, worst_pair
 from rldp.uncertainty import Guarantee, UncertaintySet
 
 
@@ -52,7 +53,7 @@ class AuditedGuarantee:
     @cached_property
     def levels(self) -> Array:
         """The audited level of every ordered pair, shape (n_s, n_s); -∞ on the diagonal."""
-        levels = worst_by_pair(self.channel.comparisons(), self.uncertainty)
+        levels = worst_levels(self.channel.comparisons(), self.guarantee)
         levels.setflags(write=False)
         return levels
 
@@ -61,8 +62,13 @@ class AuditedGuarantee:
         """The largest audited level of the pairs with a promise, in nats."""
         if not self.guarantee.is_complete:
             return float(self.levels[self.guarantee.is_promised_pair].max())
-        comparisons, F = self.channel.comparisons(), self.uncertainty
-        return max(0.0, worst_pair(comparisons, F, pairs(comparisons, F)).log_ratio)
+        found = 0.0
+        for view in views(self.channel.comparisons(), self.guarantee):
+            apart = pairs(view.comparisons, view.uncertainty)
+            if apart.log_ratio.max(initial=0.0) > found:
+                worst = worst_pair(view.comparisons, view.uncertainty, apart)
+                found = max(found, worst.log_ratio)
+        return found
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:

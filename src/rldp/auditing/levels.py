@@ -33,14 +33,12 @@ class Levels:
     @property
     def is_given_u_promised(self) -> bool:
         """Whether a guarantee for all pairs speaks of someone who knows U."""
-        return any(isinstance(g.uncertainty, GivenU) and g.is_complete for g in self.guarantees)
+        return bool(_levels_over(self.guarantees, GivenU))
 
     @property
     def is_everything_promised(self) -> bool:
         """Whether a guarantee for all pairs speaks of all distributions."""
-        return any(
-            isinstance(g.uncertainty, AllDistributions) and g.is_complete for g in self.guarantees
-        )
+        return bool(_levels_over(self.guarantees, AllDistributions))
 
 
 def levels(p: ReleaseProtocol) -> Levels:
@@ -58,5 +56,13 @@ def levels_of(over_f: float, found: Promise, guarantees: Iterable[Guarantee] = (
 
 def _least(guarantees: tuple[Guarantee, ...], kind: type, audited: float) -> float:
     """The least level that is guaranteed for all pairs over a kind of set, else the audited one."""
-    promised = (g.epsilon for g in guarantees if isinstance(g.uncertainty, kind) and g.is_complete)
-    return min(promised, default=audited)
+    return min(_levels_over(guarantees, kind), default=audited)
+
+
+def _levels_over(guarantees: Iterable[Guarantee], kind: type) -> list[float]:
+    """Levels for all pairs that are guaranteed over a kind of set, whatever someone knows of U."""
+    return [
+        g.epsilon
+        for g in guarantees
+        if isinstance(g.uncertainty, kind) and g.is_complete and not g.knows
+    ]

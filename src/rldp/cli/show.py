@@ -236,8 +236,9 @@ def proof(found: Proof, *, with_intervals: bool) -> None:
         level = f"ε = {shortest(guarantee.epsilon)}"
         if not guarantee.levels.is_uniform:
             level = f"ε up to {shortest(guarantee.epsilon)}, by pair of S values,"
+        knows = f", for someone who knows {' and '.join(guarantee.knows)}" * bool(guarantee.knows)
         paragraph(
-            f"proved: {level} over {guarantee.uncertainty}: "
+            f"proved: {level} over {guarantee.uncertainty}{knows}: "
             f"{guarantee.conditions:,} inequalities, least room {guarantee.slack:.2g}"
         )
     if with_intervals:
@@ -256,6 +257,7 @@ def proof_summary(found: Proof, file: Path, *, with_intervals: bool) -> dict[str
         "guarantees": [
             {
                 "uncertainty": guarantee.uncertainty,
+                **({"knows": list(guarantee.knows)} if guarantee.knows else {}),
                 "epsilon": float(guarantee.epsilon),
                 "by_pair": not guarantee.levels.is_uniform,
                 "conditions": guarantee.conditions,

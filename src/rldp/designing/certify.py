@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rldp._types import Array, Indices, Integers
+from rldp.arithmetic import exp
 from rldp.channel import ANYONE, Channel, IntegerParts
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, DataError
+from rldp.leakage.views import View, views
 from rldp.leakage.worst_pairs import pairs, relative_to
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol import documents
@@ -58,6 +60,7 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
             certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
             document = {
                 "epsilon": guarantees[0].epsilon,
+                "schema": documents.schema_document(guarantees[0].table.schema),
                 "channel": documents.channel_document(exact, integers, bits),
                 **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
             }
@@ -70,8 +73,15 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
 
 def _excess(channel: Channel, guarantee: Guarantee) -> float:
     """The largest log-ratio less the level of its pair, where each conditional varies apart."""
-    comparisons = relative_to(channel.comparisons(), guarantee.levels)
-    return float(pairs(comparisons, guarantee.uncertainty).log_ratio.max(initial=-np.inf))
+    comparisons = channel.comparisons()
+    return max(
+        float(
+            pairs(relative_to(view.comparisons, view.levels), view.uncertainty).log_ratio.max(
+                initial=-np.inf
+            )
+        )
+        for view in views(comparisons, guarantee)
+    )
 
 
 def certificate(
@@ -81,25 +91,35 @@ def certificate(
     F = guarantee.uncertainty
     above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
     constants = {name: str(Fraction(getattr(F, name)) * above) for name in F.constants}
-    found: Document = {"multipliers": None, "joint": [], **constants}
+    comparisons = channel.comparisons()
+    parts = [_of_view(channel, integers, view, bits) for view in views(comparisons, guarantee)]
+    return {**constants, "parts": parts} if guarantee.knows else {**parts[0], **constants}
+
+
+def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) -> Document:
+    found: Document = {"multipliers": None, "joint": []}
+    F = view.uncertainty
     if not isinstance(F, BudgetSet):
         return found  # no multipliers are needed
-    comparisons = relative_to(channel.comparisons(), guarantee.levels)
+    comparisons = relative_to(view.comparisons, view.levels)
     if pairs(comparisons, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
         return found  # largest and smallest entries are enough
-    found["multipliers"] = _multipliers(channel, integers, F, bits)
+    found["multipliers"] = _multipliers(channel, integers, view, F, bits)
     apart = pairs(comparisons, F)
     if apart.log_ratio.max() > _NEAR:
         tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)
         first, second = apart.first[tight], apart.second[tight]
-        found["joint"] = _joint(channel, integers, F, guarantee.factors, first, second)
+        found["joint"] = _joint(channel, integers, view, F, first, second)
     return found
 
 
-def _multipliers(channel: Channel, integers: IntegerParts, F: BudgetSet, bits: int) -> Document:
+def _multipliers(
+    channel: Channel, integers: IntegerParts, view: View, F: BudgetSet, bits: int
+) -> Document:
     """η of every vector in both directions, as integers beyond its extreme entries."""
-    q, s = channel.bounded_vectors(integers)
-    low, high = F.extrema(q / 2.0**bits, s)
+    whole, s = channel.bounded_vectors(integers)
+    q = whole[..., view.cells]
+    low, high = F.extrema(q / 2.0**bits, view.rows(s))
     return {
         "upper": _beyond(q.max(axis=-1), high.distance, 2.0**bits),
         "lower": _beyond(q.min(axis=-1), -low.distance, 2.0**bits),
@@ -116,17 +136,17 @@ def _beyond(extreme: Integers, distance: Array, unit: float) -> list[list[str]]:
 def _joint(
     channel: Channel,
     integers: IntegerParts,
+    view: View,
     F: BudgetSet,
-    factors: Array,
     first: Indices,
     second: Indices,
 ) -> list[list[Any]]:
     """μ_1, μ_2 and η of each pair that only the shared budget of F keeps within its level."""
-    comparisons = channel.comparisons()
+    comparisons = view.comparisons
     s_1, s_2 = comparisons.s[first], comparisons.s[second]
     shares = (s_1 != ANYONE) & (s_2 != ANYONE) & (F.table.p_s[s_1] > 0) & (F.table.p_s[s_2] > 0)
     first, second, s_1, s_2 = first[shares], second[shares], s_1[shares], s_2[shares]
-    p_s, E = F.table.p_s, factors[s_1, s_2]
+    p_s, E = F.table.p_s, exp(view.levels[s_1, s_2])
     factor = np.ones(first.size) if comparisons.factors is None else comparisons.factors[s_1, s_2]
     T_1, T_2 = factor[:, None] * comparisons.vectors[first], comparisons.vectors[second]
     split = F.split(T_1, s_1, T_2, s_2, F.budget, ratio=E)
@@ -134,7 +154,10 @@ def _joint(
     eta = np.maximum(split.top.slope / p_s[s_1], -E * split.bottom.slope / p_s[s_2])
     entries = []
     for i, (e_1, e_2) in enumerate(zip(first, second, strict=True)):
-        index, a_1, q_1, a_2, q_2, unit = channel.sides(integers, comparisons, int(e_1), int(e_2))
+        sides = channel.sides(integers, view.of_channel, int(e_1), int(e_2))
+        index, a_1, q_1, a_2, q_2, unit = sides._replace(
+            q_1=sides.q_1[view.cells], q_2=sides.q_2[view.cells]
+        )
         below_E = Fraction(float(E[i])) * (1 - Fraction(1, 2**50))
         mu_1 = a_1 * int(q_1.max()) + round(float(split.top.distance[i]) * unit)
         fall = round(float(E[i]) * float(split.bottom.distance[i]) * unit)

@@ -127,7 +127,7 @@ class Options:
         levels = {"epsilon_given_u": np.inf, "epsilon_all": np.inf}
         for guarantee in self.guarantees[1:]:
             name = _LAYERS.get(type(guarantee.uncertainty))
-            if name is None or not guarantee.is_uniform:
+            if name is None or not guarantee.is_uniform or guarantee.knows:
                 return None
             levels[name] = min(levels[name], guarantee.epsilon)
         return Layers(**levels) if self.guarantees[0].is_uniform else None

@@ -25,7 +25,7 @@ from rldp.designing.families.layers import Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
-from rldp.leakage.worst_pairs import worst_by_pair
+from rldp.leakage import views
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
 
 REDUCED = "reduced_epsilon", "reduced_epsilon_all"  # levels that were put into the formulas
@@ -57,10 +57,7 @@ class _Levels(NamedTuple):
 def is_kept(channel: Channel, guarantees: Sequence[Guarantee]) -> bool:
     """Whether an exact audit finds every level of every guarantee kept."""
     comparisons = channel.comparisons()
-    return all(
-        bool((worst_by_pair(comparisons, g.uncertainty) <= g.levels * (1 + _TOLERANCE)).all())
-        for g in guarantees
-    )
+    return all(views.is_kept(comparisons, g, _TOLERANCE) for g in guarantees)
 
 
 @on_one_thread
@@ -100,7 +97,7 @@ def known_layers(guarantees: Sequence[Guarantee]) -> Layers:
     levels = {GivenU: np.inf, AllDistributions: np.inf}
     for g in guarantees[1:]:
         kind = type(g.uncertainty)
-        if kind in levels and g.is_complete:
+        if not g.knows and kind in levels and g.is_complete:
             levels[kind] = min(levels[kind], g.epsilon)
     return Layers(epsilon_all=levels[AllDistributions], epsilon_given_u=levels[GivenU])
 

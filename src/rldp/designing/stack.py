@@ -57,7 +57,9 @@ def stack(
 def _is_implied(guarantee: Guarantee, by: Sequence[Guarantee]) -> bool:
     """Whether privacy over all distributions says it already."""
     return any(
-        isinstance(g.uncertainty, AllDistributions) and (g.levels <= guarantee.levels).all()
+        isinstance(g.uncertainty, AllDistributions)
+        and not g.knows
+        and (g.levels <= guarantee.levels).all()
         for g in by
     )
 

@@ -131,12 +131,15 @@ def _further(guarantee: Guarantee, F: UncertaintySet) -> str:
 
     S, U = sensitive_names(F.table.schema), useful_names(F.table.schema)
     changes = _changes(guarantee, guarantee.epsilon, S)
+    known = set_in_words(guarantee.uncertainty).removeprefix("private for ").partition(";")[0]
+    if guarantee.knows:
+        columns = " and ".join(guarantee.knows)
+        return f"{changes}, for {known}, for someone who knows the person's {columns} and no more"
     if isinstance(guarantee.uncertainty, AllDistributions):
         return f"{changes}, whatever distribution is true and whatever else is known of the person"
     if isinstance(guarantee.uncertainty, GivenU):
         whom = f"someone who knows the person's {U}" if U else "anyone who does not know it"
         return f"{changes}, whatever distribution is true, for {whom}"
-    known = set_in_words(guarantee.uncertainty).removeprefix("private for ").partition(";")[0]
     return f"{changes}, for {known}, for someone who knows nothing else about the person"
 
 

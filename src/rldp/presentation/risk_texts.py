@@ -167,7 +167,8 @@ def guarantee_rows(guarantees: Sequence[AuditedGuarantee]) -> list[dict[str, Any
     """Each guarantee of a protocol for machines: its set, its claim and what an audit finds."""
     rows = []
     for g in guarantees:
-        row = {"set": g.uncertainty.kind, "claimed": g.claimed, "epsilon": g.epsilon}
+        knows = {"knows": list(g.guarantee.knows)} if g.guarantee.knows else {}
+        row = {"set": g.uncertainty.kind, **knows, "claimed": g.claimed, "epsilon": g.epsilon}
         pairs = {} if g.guarantee.is_uniform else {"pairs": [pair._asdict() for pair in g.pairs]}
         rows.append(finite(row | {"slack": g.slack, "holds": g.holds} | pairs))
     return rows
@@ -191,11 +192,13 @@ def _whom(g: AuditedGuarantee, schema: Schema) -> str:
     from rldp.uncertainty import AllDistributions, ConfidenceSet, GivenU
 
     F, U = g.uncertainty, useful_names(schema)
+    level = f" at α = {shortest(F.alpha)}" if isinstance(F, ConfidenceSet) else ""
+    if g.guarantee.knows:
+        return f"someone who knows {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
     if isinstance(F, AllDistributions):
         return "whatever is true and known"
     if isinstance(F, GivenU):
         return f"someone who knows {U}" if U else "anyone"
-    level = f" at α = {shortest(F.alpha)}" if isinstance(F, ConfidenceSet) else ""
     return f"a stranger, {F.kind}{level}"
 
 

@@ -74,9 +74,19 @@ of sum 1 with the same x, that is with Σ λ_i ((1-x) α_i - x β_i) = 0, the li
 and negative, at one that has two positive entries at most; g is negative there too. For two corners
 g is a quadratic form, and not negative for λ ≥ 0 just under these conditions.
 
+Lemma 7 (someone who knows part of U). U is a product of columns, some of which someone knows. The
+claim compares P(y|s1,k) with P(y|s2,k) for each of their values k, and all P in F that give both a
+positive probability. It is the claim above for s1, s2, with the table and the channel cut down to
+the u that have k, p_s the share of (s, k) in *all* records, R_s = P_{U|s,k}, and b, δ and the
+corners unchanged. Proof. P(y|s,k) = q·R_s with the q_u of these u. The table whose rows are all
+(s, k) has the same cells, so F is the same set of tables, and its size does not depend on rows.
+(1) and Lemmas 3, 4 and 6 speak of one or two rows of a table and hold for every way to divide its
+cells into rows; 1 and 2 speak of a row with (1). A unary channel with a block for each s draws the
+others from `other` for every s; with a block for each cell, blocks of u outside k cancel.
+
 Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas,
-`channels` states the claim for each kind of channel, `levels` has the levels of pairs, and
-`numbers` computes.
+`channels` states the claim for each kind of channel, `levels` has the levels of pairs, `parts` the
+parts of U, and `numbers` computes.
 
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be
@@ -93,6 +103,7 @@ from rldp.proof.channels import Channel, Claims, read_channel
 from rldp.proof.levels import MOST, Levels, read_levels
 from rldp.proof.numbers import exp_below, is_quantile
 from rldp.proof.parsing import ProofError, field, real
+from rldp.proof.parts import groups_of
 from rldp.proof.sets import GivenUSet, Set
 from rldp.proof.uncertainty import read_set
 
@@ -107,6 +118,7 @@ class ProvedGuarantee:
     levels: Levels
     conditions: int
     slack: float  # the least 1 - lhs/rhs among the inequalities lhs ≤ rhs
+    knows: tuple[str, ...] = ()  # the useful columns that someone is supposed to know
 
     @property
     def epsilon(self) -> Fraction:
@@ -138,6 +150,8 @@ def check(document: dict[str, Any]) -> Proof:
     rldp.proof.parsing.ProofError: Not proved: output 0 at s = 0 against s = 1.
     """
     epsilon = real(document, "epsilon", MOST)
+    if "knows" in document:
+        raise ProofError("Expected knows in a guarantee, and none beside.")
     if "guarantees" not in document:
         F = read_set(document)
         levels = read_levels(document["epsilon"], F.shape[0], "epsilon")
@@ -155,12 +169,10 @@ def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
     """All guarantees of a document that lists them, over one channel."""
     if "uncertainty" in document or "certificate" in document:
         raise ProofError("Expected a set and a certificate in each guarantee, and none beside.")
-    proved = []
+    proved: list[ProvedGuarantee] = []
     for i, claim in enumerate(field(document, "guarantees", list)):
         try:
-            F = read_set(claim)
-            levels = read_levels(claim.get("levels"), F.shape[0], "levels")
-            proved.append(_proved(claim, F, levels, read_channel(document, F.shape)))
+            proved.append(_listed_proved(document, claim, is_first=not proved))
         except ProofError as error:
             raise ProofError(f"Guarantee {i + 1}: {error}") from None
     if not proved:
@@ -168,12 +180,47 @@ def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
     return proved
 
 
+def _listed_proved(
+    document: dict[str, Any], claim: dict[str, Any], *, is_first: bool
+) -> ProvedGuarantee:
+    F = read_set(claim)
+    levels = read_levels(claim.get("levels"), F.shape[0], "levels")
+    channel = read_channel(document, F.shape)
+    if "knows" not in claim:
+        return _proved(claim, F, levels, channel)
+    if is_first:
+        raise ProofError("Expected no knows: epsilon is for someone who knows nothing of U.")
+    return _proved_for_part(document, claim, F, levels, channel)
+
+
 def _proved(claim: dict[str, Any], F: Set, levels: Levels, channel: Channel) -> ProvedGuarantee:
     claims = Claims(claim, F, levels)
     if isinstance(F, GivenUSet):  # Lemma 5
         for u in range(F.shape[1]):
-            claims.F = F.given(u)
-            channel.given(u).prove(claims)
+            claims.F = F.given([u])
+            channel.given([u]).prove(claims)
     else:
         channel.prove(claims)
     return ProvedGuarantee(F.words, levels, claims.conditions, claims.slack)
+
+
+def _proved_for_part(
+    document: dict[str, Any], claim: dict[str, Any], F: Set, levels: Levels, channel: Channel
+) -> ProvedGuarantee:
+    """By Lemma 7, each value of the known columns with a certificate of its own."""
+    if isinstance(F, GivenUSet):
+        raise ProofError("Expected no knows where all of U is known.")
+    groups = groups_of(document, claim["knows"], F.shape[1])
+    parts = field(claim, "certificate.parts", list)
+    if len(parts) != len(groups):
+        raise ProofError(f"Expected {len(groups)} entries at certificate.parts, got {len(parts)}.")
+    conditions, slack = 0, 1.0
+    for k, (group, part) in enumerate(zip(groups, parts, strict=True)):
+        claims = Claims({"certificate": part}, F.given(group), levels)
+        try:
+            field(claims.certificate, "certificate", dict)
+            channel.given(group).prove(claims)
+        except ProofError as error:
+            raise ProofError(f"Part {k}: {error}") from None
+        conditions, slack = conditions + claims.conditions, min(slack, claims.slack)
+    return ProvedGuarantee(F.words, levels, conditions, slack, tuple(claim["knows"]))

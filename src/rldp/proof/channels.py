@@ -10,14 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from rldp.proof.levels import Levels
 from rldp.proof.numbers import ONE, ceil
 from rldp.proof.parsing import SIGNED, ProofError, field, integers, ratio
-from rldp.proof.sets import Column, Set, Side, Triple
+from rldp.proof.sets import Column, Group, Set, Side, Triple
 
 Rows = list[list[int]]
+T = TypeVar("T")
 
 
 @dataclass
@@ -61,8 +62,8 @@ class Channel(ABC):
         """Show that every condition holds, or raise ProofError."""
 
     @abstractmethod
-    def given(self, u: int) -> Channel:
-        """The channel of S alone for someone who knows U = u: the same with one U value."""
+    def given(self, group: Group) -> Channel:
+        """The same channel for someone who knows that U is one of a group of values."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Dense(Channel):
         columns = [list(zip(*rows, strict=True)) for rows in self.Q]
         _each_output(claims, columns, lambda *_: (1, 1))
 
-    def given(self, u: int) -> Dense:
-        """Rows of one u."""
-        return Dense([[rows[u]] for rows in self.Q])
+    def given(self, group: Group) -> Dense:
+        """Rows of the group."""
+        return Dense(_of_group(self.Q, group))
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ class Independent(Channel):
                 a1, a2 = top, bottom
         return a1 // math.gcd(a1, a2), a2 // math.gcd(a1, a2)
 
-    def given(self, u: int) -> Independent:
-        """The report of U says what is known."""
-        return Independent(self.r_s, [self.r_u[u]])
+    def given(self, group: Group) -> Independent:
+        """What is known limits the report of U only."""
+        return Independent(self.r_s, [self.r_u[u] for u in group])
 
 
 def _each_output(
@@ -150,9 +151,9 @@ class Choice(Channel):
                 ):
                     raise ProofError(f"Not proved: symbol {z} of block {b}.")
 
-    def given(self, u: int) -> Choice:
+    def given(self, group: Group) -> Choice:
         """What others make up does not depend on u."""
-        return Choice([[rows[u]] for rows in self.own], self.other)
+        return Choice(_of_group(self.own, group), self.other)
 
 
 @dataclass(frozen=True)
@@ -198,9 +199,9 @@ class UnaryByValue(Channel):
                     if not claims.proved(E, high, low, joint.get((s1, z1, s2, z2)), first, second):
                         raise ProofError(f"Not proved: symbol {z1} of {s1} against {z2} of {s2}.")
 
-    def given(self, u: int) -> UnaryByValue:
+    def given(self, group: Group) -> UnaryByValue:
         """What others make up does not depend on u."""
-        return UnaryByValue([[rows[u]] for rows in self.own], self.other)
+        return UnaryByValue(_of_group(self.own, group), self.other)
 
 
 @dataclass(frozen=True)
@@ -238,11 +239,13 @@ class UnaryByCell(Channel):
             if not claims.holds(E, highs[s1], lows[s2]):
                 raise ProofError(f"Not proved: cells of s = {s1} against cells of s = {s2}.")
 
-    def given(self, u: int) -> UnaryByCell:
-        """One block is left for each s: those of other cells draw from `other` for all."""
-        return UnaryByCell(
-            [[rows[u]] for rows in self.own], [[made_up[u]] for made_up in self.other]
-        )
+    def given(self, group: Group) -> UnaryByCell:
+        """Blocks of the group are left: those of other cells draw from `other` for all."""
+        return UnaryByCell(_of_group(self.own, group), _of_group(self.other, group))
+
+
+def _of_group(rows_by_s: list[list[T]], group: Group) -> list[list[T]]:
+    return [[rows[u] for u in group] for rows in rows_by_s]
 
 
 def read_channel(document: dict[str, Any], shape: tuple[int, int]) -> Channel:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, combinations_with_replacement, product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from rldp.proof.numbers import (
     ONE,
@@ -21,6 +22,7 @@ from rldp.proof.numbers import (
 from rldp.proof.parsing import ProofError, needs
 
 Column = tuple[int, ...]  # q over u
+Group = Sequence[int]  # of U values, one of which someone knows a person to have
 Triple = tuple[int, int, int]  # μ_1, μ_2 and η of Lemma 2, in units of 1/ONE
 
 
@@ -48,6 +50,11 @@ class Set:
         """n_s and n_u."""
         return len(self.counts), len(self.counts[0])
 
+    def given(self, group: Group) -> Self:
+        """What F says of the conditionals in a group of U values: Lemma 7; n stays what it was."""
+        counts = _of_group(self.counts, group)
+        return replace(self, counts=counts, totals=list(map(sum, counts)))
+
     def is_seen(self, s: int) -> bool:
         """Whether s has records; if not, nothing is known of R_s and no lemma speaks of it."""
         return self.totals[s] > 0
@@ -68,13 +75,12 @@ class Set:
         return None
 
 
+def _of_group(rows: list[list[int]], group: Group) -> list[list[int]]:
+    return [[row[u] for u in group] for row in rows]
+
+
 class GivenUSet(Set):
     """All distributions in which U has one value: Lemma 5 looks at each u by itself."""
-
-    def given(self, u: int) -> Set:
-        """All distributions of S, where U = u and there is no other."""
-        counts = [[row[u]] for row in self.counts]
-        return Set(self.words, counts, [row[0] for row in counts], sum(map(sum, counts)))
 
 
 class KnownSet(Set):
@@ -94,6 +100,11 @@ class PolytopeSet(Set):
     """Lemma 6: all mixtures of the frequencies and of further corners, each up to a factor."""
 
     corners: list[list[list[int]]]
+
+    def given(self, group: Group) -> Self:
+        """The corners within the group too."""
+        corners = [_of_group(table, group) for table in self.corners]
+        return replace(super().given(group), corners=corners)
 
     def is_seen(self, s: int) -> bool:
         """Whether a corner gives s any probability; if not, nothing is known of R_s."""

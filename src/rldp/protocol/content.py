@@ -12,7 +12,7 @@ from rldp.errors import FileError
 from rldp.io.json_files import document_text, read_document
 from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
 
-VERSIONS = 1, 2
+VERSIONS = 1, 2, 3
 WHOLE, PUBLIC = "rldp-protocol", "rldp-client"
 
 
@@ -38,7 +38,7 @@ def file_text(document: dict[str, Any]) -> str:
 def read_content(path: str | os.PathLike[str]) -> Content:
     """What stands in a protocol file, once its format, version and hash have been checked."""
     document = read_document(path)
-    version, known = document.get("version"), " or ".join(map(str, VERSIONS))
+    version, known = document.get("version"), "1, 2 or 3"
     if document.get("format") not in (WHOLE, PUBLIC) or type(version) is not int:
         raise FileError(f"{path} is not a protocol file of version {known}.")
     if version not in VERSIONS:

@@ -107,13 +107,35 @@ def _is_natural(text: Any) -> bool:
     return isinstance(text, str) and _NATURAL.fullmatch(text) is not None
 
 
-def certificate_from(document: Any, F: UncertaintySet) -> Document:
-    """The certificate, whose numbers `rldp.proof` reads, with nothing that F does not need."""
-    has_multipliers = isinstance(F, BudgetSet)
-    expected = {"multipliers", "joint", *F.constants}
+def certificate_from(document: Any, F: UncertaintySet, n_parts: int | None = None) -> Document:
+    """The certificate, whose numbers `rldp.proof` reads, with nothing that F does not need.
+
+    Where someone knows part of U, it has so many parts, one for each value that is known.
+    """
+    if n_parts is None:
+        _check_entries(document, {"multipliers", "joint", *F.constants})
+        _check_multipliers(document, F)
+        return dict(document)
+    _check_entries(document, {"parts", *F.constants})
+    parts = typed(document, "parts", list)
+    if len(parts) != n_parts:
+        raise DataError(f"Expected {n_parts} parts in a certificate, got {len(parts)}.")
+    for part in parts:
+        if not isinstance(part, dict):
+            raise DataError(f"Expected objects as parts, got {type(part).__name__}.")
+        _check_entries(part, {"multipliers", "joint"})
+        _check_multipliers(part, F)
+    return dict(document)
+
+
+def _check_entries(document: Document, expected: set[str]) -> None:
     if set(document) != expected:
         odd = sorted(set(document) ^ expected)[0]
         raise DataError(f"A certificate of this set does not have, or lacks, {reprlib.repr(odd)}.")
+
+
+def _check_multipliers(document: Document, F: UncertaintySet) -> None:
+    has_multipliers = isinstance(F, BudgetSet)
     multipliers, joint = document["multipliers"], typed(document, "joint", list)
     if not has_multipliers and (multipliers is not None or joint):
         raise DataError("The certificate has multipliers, and this set needs none.")
@@ -127,7 +149,6 @@ def certificate_from(document: Any, F: UncertaintySet) -> Document:
     for entry in joint:
         if not isinstance(entry, list) or not all(map(_is_number, entry[-3:])):
             raise DataError("Expected every entry of 'joint' with its three numbers as text.")
-    return dict(document)
 
 
 def _is_number(text: Any) -> bool:

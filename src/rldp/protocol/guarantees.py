@@ -1,7 +1,7 @@
 """What a protocol promises, and to whom: guarantees with certificates, and claims without.
 
-A file with one guarantee that has one level for all pairs is of version 1, every other of version 2
-(docs/format.md).
+A file with one guarantee that has one level for all pairs is of version 1. A file with a guarantee
+for someone who knows part of U is of version 3, every other of version 2 (docs/format.md).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rldp._types import Array
 from rldp.errors import DataError
 from rldp.protocol import documents
 from rldp.protocol.documents import Document
+from rldp.tables.parts import Part
 from rldp.tables.schema import Schema
 from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.uncertainty.guarantee import as_levels
@@ -39,11 +40,13 @@ class Claim:
         kind: of the set of distributions, such as "chi-square" or "given-u".
         parameters: of the set, such as {"alpha": 0.05}, as files write them.
         levels: in nats for ordered pairs of S values, shape (n_s, n_s); ∞ promises nothing.
+        knows: the useful columns that someone is supposed to know.
     """
 
     kind: str
     parameters: Mapping[str, Any]
     levels: Array
+    knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Make everything read-only."""
@@ -55,7 +58,7 @@ class Claim:
         """What a guarantee says without the counts of its table."""
         document = documents.uncertainty_document(guarantee.uncertainty)
         parameters = {x: y for x, y in document.items() if x not in ("kind", "counts")}
-        return cls(document["kind"], parameters, guarantee.levels)
+        return cls(document["kind"], parameters, guarantee.levels, tuple(guarantee.knows))
 
     @cached_property
     def epsilon(self) -> float:
@@ -73,6 +76,11 @@ def is_plain(guarantees: Sequence[Guarantee]) -> bool:
     return len(guarantees) == 1 and guarantees[0].is_uniform
 
 
+def file_version(promised: Sequence[Guarantee | Claim]) -> int:
+    """The version of a file that says more than one level over one set."""
+    return 3 if any(each.knows for each in promised) else 2
+
+
 def plain_proof_document(F: UncertaintySet, certificate: Mapping[str, Any]) -> Document:
     """The entries of a whole file of version 1 that prove its ε."""
     return {"uncertainty": documents.uncertainty_document(F), "certificate": dict(certificate)}
@@ -88,11 +96,16 @@ def proof_document(proved: Sequence[CertifiedGuarantee]) -> Document:
             {
                 "uncertainty": documents.uncertainty_document(guarantee.uncertainty),
                 "levels": levels_document(guarantee.levels),
+                **_knows_document(guarantee),
                 "certificate": dict(certificate),
             }
             for guarantee, certificate in proved
         ]
     }
+
+
+def _knows_document(promised: Guarantee | Claim) -> Document:
+    return {"knows": list(promised.knows)} if promised.knows else {}
 
 
 class Promise(NamedTuple):
@@ -101,10 +114,12 @@ class Promise(NamedTuple):
     uncertainty: UncertaintySet
     levels: Array | None
     certificate: Document
+    knows: tuple[str, ...] = ()
 
     def certified(self) -> CertifiedGuarantee:
         """The guarantee with its certificate."""
-        return CertifiedGuarantee(Guarantee(self.uncertainty, self.levels), self.certificate)
+        guarantee = Guarantee(self.uncertainty, self.levels, self.knows)
+        return CertifiedGuarantee(guarantee, self.certificate)
 
 
 def promises_from(document: Document, schema: Schema) -> list[Promise]:
@@ -112,14 +127,29 @@ def promises_from(document: Document, schema: Schema) -> list[Promise]:
     if document["version"] == 1:
         return [_promise_from(document, schema)]
     listed = _listed(document, "guarantees", {"uncertainty", "levels", "certificate"})
-    return [_promise_from(promise, schema) for promise in listed]
+    promises = [_promise_from(promise, schema) for promise in listed]
+    if promises[0].knows:
+        raise DataError("Expected the first guarantee for someone who knows no part of U.")
+    return promises
 
 
 def _promise_from(document: Document, schema: Schema) -> Promise:
     F = documents.uncertainty_from(documents.typed(document, "uncertainty", dict), schema)
-    certificate = documents.certificate_from(documents.typed(document, "certificate", dict), F)
+    knows = _knows_from(document)
+    n_parts = Part.of(schema, knows).n_values if knows else None
+    given = documents.typed(document, "certificate", dict)
+    certificate = documents.certificate_from(given, F, n_parts)
     levels = as_levels(_levels_from(document["levels"]), F.table) if "levels" in document else None
-    return Promise(F, levels, certificate)
+    return Promise(F, levels, certificate, knows)
+
+
+def _knows_from(document: Document) -> tuple[str, ...]:
+    if "knows" not in document:
+        return ()
+    names = documents.typed(document, "knows", list)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise DataError(f"Expected names of useful columns as 'knows', got {reprlib.repr(names)}.")
+    return tuple(names)
 
 
 def claim_document(claim: Claim) -> Document:
@@ -127,6 +157,7 @@ def claim_document(claim: Claim) -> Document:
     return {
         "uncertainty": {"kind": claim.kind, **claim.parameters},
         "levels": levels_document(claim.levels),
+        **_knows_document(claim),
     }
 
 
@@ -136,6 +167,8 @@ def claims_from(document: Document, schema: Schema) -> tuple[Claim, ...]:
         return ()
     listed = _listed(document, "claims", {"uncertainty", "levels"})
     claims = tuple(_claim_from(claim, schema) for claim in listed)
+    if claims[0].knows:
+        raise DataError("Expected the first claim for someone who knows no part of U.")
     if len(claims) == 1 and claims[0].is_uniform:
         raise DataError("Expected version 1 where one level is claimed over one set.")
     return claims
@@ -148,13 +181,16 @@ def _claim_from(claim: Any, schema: Schema) -> Claim:
     # the counts are unknown: any will do to see whether there is such a set
     some = [[1] * schema.n_u for _ in range(schema.n_s)]
     F = documents.uncertainty_from(uncertainty | {"counts": some}, schema)
-    return Claim.of(Guarantee(F, _levels_from(claim["levels"])))
+    return Claim.of(Guarantee(F, _levels_from(claim["levels"]), _knows_from(claim)))
 
 
 def _listed(document: Document, name: str, entries: set[str]) -> list[Any]:
-    """Objects with exactly these entries, at least one of them."""
+    """Objects with exactly these entries, at least one of them; from version 3 on with knows."""
     listed = documents.typed(document, name, list)
-    if not listed or not all(isinstance(x, dict) and set(x) == entries for x in listed):
+    optional = {"knows"} if document["version"] > 2 else set()
+    if not listed or not all(
+        isinstance(x, dict) and entries <= set(x) <= entries | optional for x in listed
+    ):
         raise DataError(
             f"Expected under {name!r} objects with the entries {', '.join(sorted(entries))}."
         )

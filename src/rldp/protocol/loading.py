@@ -6,6 +6,7 @@ import reprlib
 
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, DataError, FileError, ParameterError
+from rldp.leakage.views import views
 from rldp.leakage.worst_pairs import level_above
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol.content import WHOLE, check_signature, read_content
@@ -72,14 +73,15 @@ def _look_again(p: ReleaseProtocol, name: str) -> None:
     """Refuse a protocol that was proved, but whose audit in floats contradicts the proof."""
     comparisons = p.channel.comparisons()
     for guarantee in p.guarantees:
-        levels = guarantee.levels * (1 + _RTOL) + _ATOL
-        excess = level_above(comparisons, guarantee.uncertainty, levels)
-        if excess is not None:
-            raise CertificateError(
-                f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "
-                f"{guarantee.uncertainty!r}, but an audit finds {excess.found:.6g}. One of the two "
-                f"is wrong. Do not use this file, and please report it as a bug."
-            )
+        for view in views(comparisons, guarantee):
+            levels = view.levels * (1 + _RTOL) + _ATOL
+            excess = level_above(view.comparisons, view.uncertainty, levels)
+            if excess is not None:
+                raise CertificateError(
+                    f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "
+                    f"{view.uncertainty!r}, but an audit finds {excess.found:.6g}. One of the two "
+                    f"is wrong. Do not use this file, and please report it as a bug."
+                )
 
 
 def verify(

@@ -16,7 +16,7 @@ from rldp.estimation.mixin import Estimating
 from rldp.io.atomic_files import write_text
 from rldp.protocol import documents
 from rldp.protocol.content import PUBLIC, document_hash, file_text
-from rldp.protocol.guarantees import Claim, claim_document, claims_from
+from rldp.protocol.guarantees import Claim, claim_document, claims_from, file_version
 from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 
@@ -43,7 +43,7 @@ class PublicProtocol(Releasing, Estimating):
     channel: Channel
     integers: IntegerParts
     bits: int
-    claims: tuple[Claim, ...] = ()  # in files of version 2: what is promised to whom
+    claims: tuple[Claim, ...] = ()  # in files of version 2 and 3: what is promised to whom
 
     def __post_init__(self) -> None:
         """ε has one spelling, so that 1 and 1.0 have one fingerprint."""
@@ -71,7 +71,8 @@ class PublicProtocol(Releasing, Estimating):
     def document(self) -> documents.Document:
         """The protocol as plain JSON values."""
         claims = {"claims": [claim_document(claim) for claim in self.claims]}
-        entries = table_entries(self, PUBLIC, 2 if self.claims else 1)
+        version = file_version(self.claims) if self.claims else 1
+        entries = table_entries(self, PUBLIC, version)
         return entries | claims if self.claims else entries
 
     def save(self, path: FilePath) -> None:

@@ -25,6 +25,7 @@ from rldp.protocol.content import WHOLE, file_text
 from rldp.protocol.guarantees import (
     CertifiedGuarantee,
     Claim,
+    file_version,
     plain_proof_document,
     promises_from,
     proof_document,
@@ -49,7 +50,8 @@ class ReleaseProtocol(Releasing, Estimating):
     """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
 
     Formal guarantee: for every (F, E) in `guarantees`, every P in F, every output y and all s ≠ s'
-    that have positive probability, P(Y=y|S=s) ≤ e^E[s,s'] P(Y=y|S=s'). The first has the set
+    that have positive probability, P(Y=y|S=s) ≤ e^E[s,s'] P(Y=y|S=s'); with `knows` the same holds
+    for the conditionals given each value of these columns of U. The first has the set
     `uncertainty` and the largest level `epsilon`; most protocols have no other. All speak of the
     integer table, `integers` in units of 2^-bits, of which `channel` and `matrix` are the view in
     floats. `certificate` proves the first, those in `others` prove the others, and `rldp.verify`
@@ -214,7 +216,8 @@ class ReleaseProtocol(Releasing, Estimating):
             proof = plain_proof_document(self.uncertainty, self.certificate)
         else:
             proof = proof_document(self._proved)
-        return table_entries(self.public(), WHOLE, 1 if self._is_plain else 2) | {
+        version = 1 if self._is_plain else file_version(self.guarantees)
+        return table_entries(self.public(), WHOLE, version) | {
             "options": dict(self.options),
             "parameters": documents.parameters_document(self.parameters),
             **proof,

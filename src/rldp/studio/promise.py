@@ -43,7 +43,7 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
 
 def _promised(p: ReleaseProtocol, *sets: type[UncertaintySet]) -> float | None:
     """The smallest level that is proved over one of these sets, None if none is."""
-    levels = [g.epsilon for g in p.guarantees if isinstance(g.uncertainty, sets)]
+    levels = [g.epsilon for g in p.guarantees if isinstance(g.uncertainty, sets) and not g.knows]
     return min(levels, default=None)
 
 

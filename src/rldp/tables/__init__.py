@@ -16,5 +16,6 @@ schema          the columns and labels of S and U
 combinations    Arrow batches → counts of combinations of labels
 tally           frames and batches → counts
 table           counts with their schema
+parts           some columns of U, for someone who knows these
 read_table      a file → a table
 """

@@ -21,6 +21,7 @@ from rldp._types import Array, Codes
 from rldp.arithmetic import log
 from rldp.errors import DataError, ParameterError
 from rldp.information import distribution
+from rldp.tables.parts import Part
 from rldp.tables.table import Table
 from rldp.uncertainty.geometry import paper_quantities
 from rldp.uncertainty.parameters import Number, Parameter
@@ -66,6 +67,15 @@ class UncertaintySet(ABC):
     def arguments(self) -> dict[str, Any]:
         """What the constructor took beside the table."""
         return {parameter.name: getattr(self, parameter.name) for parameter in self.parameters}
+
+    def for_part(self, part: Part) -> UncertaintySet:
+        """The same distributions as tables whose rows are (s, k), for someone who knows k.
+
+        They have the same cells, so that the set has the same size.
+        """
+        given = self.arguments
+        arguments = {p.name: p.reshaped(given[p.name], part) for p in self.parameters}
+        return type(self)(part.table(self.table), **arguments)
 
     def check_frequencies(self) -> None:
         """Refuse a set without P̂ as the F of a design.

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes
-from rldp.uncertainty.base import log_ratio
+from rldp.errors import ParameterError
+from rldp.tables.parts import Part
+from rldp.uncertainty.base import UncertaintySet, log_ratio
 from rldp.uncertainty.registry import register
 from rldp.uncertainty.trivial import WithPointMasses
 
@@ -40,6 +42,14 @@ class GivenU(WithPointMasses):
         return (
             f"private for someone who knows U, whatever distribution is true; "
             f"usefulness measured on {records}"
+        )
+
+    def for_part(self, part: Part) -> UncertaintySet:
+        """Refused: nothing is left to know."""
+        raise ParameterError(
+            f"Expected a set other than GivenU for someone who knows {', '.join(part.names)}: "
+            "GivenU speaks of someone who knows all of U.",
+            argument="knows",
         )
 
     def worst_log_ratios(self, T_1: Array, s_1: Codes, T_2: Array, s_2: Codes) -> Array:

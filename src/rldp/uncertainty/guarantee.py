@@ -7,8 +7,8 @@ against another attacker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +19,10 @@ from rldp._types import Array, Flags
 from rldp.arithmetic import exp
 from rldp.checks import checked_epsilon, shown
 from rldp.errors import ParameterError
+from rldp.tables.parts import Part
 from rldp.tables.table import Table
 from rldp.uncertainty.base import UncertaintySet
+from rldp.uncertainty.given_u import GivenU
 
 Levels = float | Mapping[tuple[str, str], float] | ArrayLike
 
@@ -36,6 +38,9 @@ class Guarantee:
         levels: one ε in nats for all pairs; a mapping from ordered pairs of labels (s, s'), which
             bounds P(y|s)/P(y|s'); or an array of shape (n_s, n_s), whose diagonal does not count.
             ∞ leaves a pair without a promise.
+        knows: useful columns that someone is supposed to know of the person, by name: for each of
+            their values k, P(y|s,k) is compared with P(y|s',k). None means that they know nothing
+            of U.
 
     >>> from rldp import AllDistributions, Table
     >>> table = Table([[10, 20], [30, 40]], sensitive=["no", "yes"])
@@ -46,6 +51,8 @@ class Guarantee:
 
     uncertainty: UncertaintySet
     levels: Any
+    knows: str | Sequence[str] = ()
+    part: Part | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the levels and give them one form: an array with ∞ on its diagonal."""
@@ -57,6 +64,11 @@ class Guarantee:
         levels = as_levels(self.levels, self.uncertainty.table)
         levels.setflags(write=False)
         object.__setattr__(self, "levels", levels)
+        part = Part.of(self.table.schema, self.knows) if len(self.knows) else None
+        object.__setattr__(self, "knows", () if part is None else part.names)
+        object.__setattr__(self, "part", part)
+        if part is not None and isinstance(self.uncertainty, GivenU):
+            self.uncertainty.for_part(part)  # which refuses it
 
     @property
     def table(self) -> Table:
@@ -88,10 +100,21 @@ class Guarantee:
         """e^level for every pair, shape (n_s, n_s); ∞ where nothing is promised."""
         return np.asarray(exp(self.levels))
 
+    @cached_property
+    def by_rows(self) -> Guarantee:
+        """The same promise for the table whose rows are (s, k), k being what someone knows.
+
+        Only rows with one k have a level. Without `knows` it is this guarantee.
+        """
+        if self.part is None:
+            return self
+        return Guarantee(self.uncertainty.for_part(self.part), self.part.levels(self.levels))
+
     def __repr__(self) -> str:
-        """The set and its level."""
+        """The set and its level, and who it speaks of."""
         pairs = "" if self.is_uniform else ", levels by pair"
-        return f"<Guarantee: epsilon {self.epsilon:g} over {self.uncertainty!r}{pairs}>"
+        knows = f", for someone who knows {' and '.join(self.knows)}" if self.knows else ""
+        return f"<Guarantee: epsilon {self.epsilon:g} over {self.uncertainty!r}{pairs}{knows}>"
 
 
 def as_levels(levels: Any, table: Table) -> Array:

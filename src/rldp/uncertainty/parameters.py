@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rldp.checks import as_float, shown
 from rldp.decimals import shortest
 from rldp.errors import DataError, ParameterError
+from rldp.tables.parts import Part
 
 _FRACTION = re.compile("[0-9]{1,4}(/[1-9][0-9]?)?")
 
@@ -35,6 +38,10 @@ class Parameter:
     default: Any = None
 
     is_number: ClassVar[bool] = False
+
+    def reshaped(self, argument: Any, part: Part) -> Any:  # most have no cells
+        """The argument for a table whose rows someone makes who knows part of U."""
+        return argument
 
     def read(self, value: Any) -> Any:
         """The argument, from its form in a protocol file."""
@@ -188,6 +195,10 @@ class Ratio(Number):
 @dataclass(frozen=True)
 class Tables(Parameter):
     """Tables of exact numbers, which the set itself checks; in files fractions as text."""
+
+    def reshaped(self, argument: Any, part: Part) -> Any:
+        """Every table in the same way."""
+        return [part.rows(np.array(table, dtype=object)).tolist() for table in argument]
 
     def written(self, argument: Any) -> Any:
         """Texts such as 1/3."""

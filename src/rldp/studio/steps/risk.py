@@ -94,7 +94,9 @@ def proof(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "epsilon": float(checked.epsilon),
         "uncertainty": checked.uncertainty,
         "proved": [
-            f"ε = {shortest(one.epsilon)} over {one.uncertainty}" for one in checked.guarantees
+            f"ε = {shortest(one.epsilon)} over {one.uncertainty}"
+            + f", for someone who knows {' and '.join(one.knows)}" * bool(one.knows)
+            for one in checked.guarantees
         ],
         "conditions": checked.conditions,
         "slack": checked.slack,
