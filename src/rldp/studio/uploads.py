@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from io import BytesIO
+from dataclasses import dataclass, replace
+from io import BytesIO, RawIOBase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rldp.datasets import ADULT_COLUMNS, adult
 from rldp.errors import DataError, FileError
 from rldp.studio.limits import Limits
+from rldp.tables.arrow_sources import ParquetSource
 from rldp.tables.csv_source import MISSING_TEXTS, CsvSource
 from rldp.tables.file_formats import file_format, is_compressed
 from rldp.tables.frame_columns import column_names, frame_label
-from rldp.tables.sources import damaged
+from rldp.tables.sources import Source, damaged
 from rldp.tables.table import Table
 
 ADULT = "adult"
@@ -78,13 +78,29 @@ def loaded(name: str, content: bytes, limits: Limits) -> Loaded:
     form = file_format(path, ("csv", "tsv", "parquet"))
     if not content:
         raise FileError(f"{name}: expected a header and records, the file is empty.")
-    frame = _parquet(path, content, limits) if form == "parquet" else _csv(path, content, limits)
-    names = column_names(frame)
-    if len(names) > limits.columns:
-        raise FileError(f"{name}: expected at most {limits.columns} columns, got {len(names)}.")
+    with ExitStack() as stack:
+        if form == "parquet":
+            source: Source = ParquetSource(path, stack, content)
+        else:
+            source = _csv(path, stack, content, limits)
+        _check_names(path, source.names, limits)
+        read = _Unpacked(path, limits)
+        frame = read.parquet(source) if form == "parquet" else read.csv(source)
     if frame.num_rows == 0:
         raise FileError(f"{name}: expected records, the file has a header only.")
-    return profiled(name, frame)
+    found = profiled(name, frame)
+    by_name = {column["name"]: column for column in found.columns}
+    columns = (by_name.get(each, _without_levels(each, 0)) for each in source.names)
+    return replace(found, columns=tuple(columns))
+
+
+def _check_names(path: Path, names: Sequence[str], limits: Limits) -> None:
+    if len(names) > limits.columns:
+        raise FileError(f"{path}: expected at most {limits.columns} columns, got {len(names)}.")
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice or not all(names):
+        found = f"{twice[0]!r} more than once" if twice else "one without a name"
+        raise FileError(f"{path}: expected columns with different names, got {found}.")
 
 
 def profiled(name: str, frame: Any) -> Loaded:
@@ -110,40 +126,73 @@ def people(table: Table) -> Any:
     return pa.table(columns)
 
 
-def _parquet(path: Path, content: bytes, limits: Limits) -> Any:
-    try:
-        with pq.ParquetFile(BytesIO(content)) as file:
-            meta = file.metadata
-            size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            if size > limits.unpacked:
-                raise FileError(_too_large(path, limits))
-            return file.read()
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, FileError):
-            raise
-        raise damaged(path, "Parquet", error) from None
+@dataclass
+class _Unpacked:
+    """Reads a file into memory in batches, as long as what is really there is within the limit."""
 
+    path: Path
+    limits: Limits
+    size: int = 0
 
-def _csv(path: Path, content: bytes, limits: Limits) -> Any:
-    """Every value as text without the blanks around it, as `rldp.read_table` has it."""
-    if is_compressed(path):
+    def parquet(self, source: Source) -> Any:
+        """Its columns that have levels, one after the other; lists and the like have none."""
+        fields = [field for field in source.schema if _has_levels(field.type)]
+        columns = [pa.chunked_array(self._column(source, field), field.type) for field in fields]
         try:
-            with gzip.GzipFile(fileobj=BytesIO(content)) as file:
-                content = file.read(limits.unpacked + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise damaged(path, "gzip", error) from None
-        if len(content) > limits.unpacked:
-            raise FileError(_too_large(path, limits))
-    with ExitStack() as stack:
-        source = CsvSource(path, stack, BytesIO(content), "utf-8")
-        names = source.names
-        twice = sorted(name for name, times in Counter(names).items() if times > 1)
-        if twice or not all(names):
-            found = f"{twice[0]!r} more than once" if twice else "one without a name"
-            raise FileError(f"{path}: expected columns with different names, got {found}.")
-        batches = [_texts(batch) for batch in source.batches(names)]
-    schema = pa.schema([(name, pa.string()) for name in names])
-    return pa.Table.from_batches(batches, schema)
+            return pa.table(columns, schema=pa.schema(fields))
+        except pa.ArrowException as error:  # columns of different lengths
+            raise damaged(self.path, "Parquet", error) from None
+
+    def _column(self, source: Source, field: Any) -> Iterator[Any]:
+        listed = [field.name] if pa.types.is_dictionary(field.type) else []
+        for batch in source.batches([field.name], listed):
+            self._add(batch)
+            yield batch.column(0)
+
+    def csv(self, source: Source) -> Any:
+        """Every value as text without the blanks around it, as `rldp.read_table` has it."""
+        schema = pa.schema([(name, pa.string()) for name in source.names])
+        batches = []
+        for batch in source.batches(source.names):
+            batches.append(_texts(batch))
+            self._add(batches[-1])
+        return pa.Table.from_batches(batches, schema)
+
+    def _add(self, batch: Any) -> None:
+        self.size += max(batch.nbytes, batch.num_rows * batch.num_columns)  # nulls take no bytes
+        if self.size > self.limits.unpacked:
+            raise FileError(_too_large(self.path, self.limits))
+
+
+class _Measured(RawIOBase):
+    """The bytes of a compressed file, up to a limit."""
+
+    def __init__(self, path: Path, stream: Any, limits: Limits) -> None:
+        self._path, self._stream, self._limits = path, stream, limits
+        self._left = limits.unpacked
+
+    def read(self, size: int = -1) -> bytes:
+        return self._counted(self._stream.read(self._left + 1 if size < 0 else size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._counted(self._stream.readline(-1 if size is None else size))
+
+    def _counted(self, block: bytes) -> bytes:
+        self._left -= len(block)
+        if self._left < 0:
+            raise FileError(_too_large(self._path, self._limits))
+        return block
+
+
+def _csv(path: Path, stack: ExitStack, content: bytes, limits: Limits) -> CsvSource:
+    stream: Any = BytesIO(content)
+    if is_compressed(path):
+        stream = _Measured(path, stack.enter_context(gzip.GzipFile(fileobj=stream)), limits)
+    return CsvSource(path, stack, stream, "utf-8")
+
+
+def _has_levels(kind: Any) -> bool:
+    return not (pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
 
 
 def _texts(batch: Any) -> Any:
@@ -160,7 +209,7 @@ def _profile(name: str, values: Any) -> dict[str, Any]:
     try:
         counted = pc.value_counts(values)
     except pa.ArrowException:  # lists and the like have no levels
-        return {"name": name, "levels": [], "n_levels": None, "missing": values.null_count}
+        return _without_levels(name, values.null_count)
     levels, missing = [], 0
     order = pc.sort_indices(counted.field("counts"), sort_keys=[("", "descending")])
     kinds = len(counted)
@@ -168,7 +217,7 @@ def _profile(name: str, values: Any) -> dict[str, Any]:
         try:
             label = frame_label(entry["values"])
         except DataError:
-            return {"name": name, "levels": [], "n_levels": None, "missing": values.null_count}
+            return _without_levels(name, values.null_count)
         if label is not None:
             levels.append({"label": label, "count": entry["counts"]})
     missing = values.null_count
@@ -183,6 +232,10 @@ def _described(
     count = len(levels) if n_levels is None else n_levels
     listed = sorted(levels, key=lambda level: -level["count"])[:_LISTED]
     return {"name": name, "levels": listed, "n_levels": count, "missing": missing}
+
+
+def _without_levels(name: str, missing: int) -> dict[str, Any]:
+    return {"name": name, "levels": [], "n_levels": None, "missing": missing}
 
 
 def _too_large(path: Path, limits: Limits) -> str:
