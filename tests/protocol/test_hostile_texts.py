@@ -185,7 +185,7 @@ def test_a_file_that_may_not_be_read_is_refused(path, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", denied)
+    monkeypatch.setattr(Path, "open", denied)
     assert "Permission denied" in both_refuse(path)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rldp.cli import arguments, show
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, ParameterError
+
+if TYPE_CHECKING:
+    from rldp.protocol.content import Content
 
 
 def verify(
@@ -42,19 +45,20 @@ def verify(
     [dim]Example:  rldp verify race.rldp.json --vouches race.public.json[/dim]
     """
     from rldp.protocol.content import PUBLIC, read_content
-    from rldp.protocol.loading import verify as prove
+    from rldp.protocol.loading import verified
 
     if signature is not None and signed_by is None:
         raise ParameterError("--signature goes with --signed-by, which says whose it must be.")
     key = None if signed_by is None else _digits(signed_by)
-    if read_content(file).document["format"] == PUBLIC:
+    content = read_content(file)
+    if content.document["format"] == PUBLIC:
         if vouches is not None:
             raise ParameterError(f"--vouches goes with a whole file, and {file} is a public one.")
-        _tell_of_public(file, key, signature, as_json=json)
+        _tell_of_public(content, file, key, signature, as_json=json)
         return
-    proof = prove(file, vouches=vouches, signed_by=key, signature=signature)
+    proof = verified(content, file, vouches=vouches, signed_by=key, signature=signature)
     if intervals:
-        _check_again(file)
+        _check_again(content, file)
     if json:
         summary = show.proof_summary(proof, file, with_intervals=intervals)
         public = None if vouches is None else str(vouches)
@@ -73,12 +77,14 @@ def _digits(signed_by: str) -> str:
     return public_key(signed_by)
 
 
-def _tell_of_public(file: Path, key: str | None, signature: Path | None, *, as_json: bool) -> None:
+def _tell_of_public(
+    content: Content, file: Path, key: str | None, signature: Path | None, *, as_json: bool
+) -> None:
     """What the table promises; an error unless it is signed, as nothing was proved."""
     from rldp.auditing.audit import promise
-    from rldp.protocol.loading import load
+    from rldp.protocol.loading import loaded
 
-    p = load(file, signed_by=key, signature=signature)
+    p, _ = loaded(content, file, signed_by=key, signature=signature)
     found = promise(p.channel)
     if as_json:
         show.as_json(show.promise_summary(found, file, p.epsilon) | {"signed_by": key})
@@ -93,12 +99,11 @@ def _tell_of_public(file: Path, key: str | None, signature: Path | None, *, as_j
         show.paragraph(f"{claim}: you rely on the signer. To prove it, {whole}.")
 
 
-def _check_again(file: Path) -> None:
+def _check_again(content: Content, file: Path) -> None:
     from rldp.intervals import check_with_intervals
-    from rldp.io.json_files import read_document
     from rldp.proof import ProofError
 
     try:
-        check_with_intervals(read_document(file))
+        check_with_intervals(content.document)
     except ProofError as error:
         raise CertificateError(f"{file} does not prove its ε: {error}") from None

@@ -11,10 +11,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 from rldp.errors import FileError
 from rldp.io.atomic_files import SHARED, write_text
 
-_MOST_BYTES = 2**28
+MOST_BYTES = 2**26
+MOST_VALUES = 2**22  # of a document; each takes about 100 bytes of memory
+DEEPEST = 32  # lists and objects within each other; a protocol has eight
+_CHUNK = 2**20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that may be half of a character
 
 
@@ -33,15 +38,21 @@ def document_text(document: dict[str, Any]) -> str:
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a JSON object; NaN, Infinity and repeated keys are refused."""
+    """Read a JSON object; NaN, Infinity and repeated keys are refused.
+
+    Its size is known to be within limits before anything is made of it.
+    """
     source = Path(path)
     try:
-        text = _text(source)
-    except UnicodeDecodeError:
-        raise FileError(f"{source} is not UTF-8 text, so it is not a protocol.") from None
+        content = _bytes(source)
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"Cannot read {source}: {reason}.") from None
+    _check_size(content, source)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{source} is not UTF-8 text, so it is not a protocol.") from None
     try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -62,14 +73,42 @@ def _is_text(document: dict[str, Any]) -> bool:
     return True
 
 
-def _text(source: Path) -> str:
-    """The text of a regular file of bounded size: reading a pipe or a device might never end."""
+def _bytes(source: Path) -> bytes:
+    """What is in a regular file of bounded size: reading a pipe or a device might never end."""
     status = source.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("it is not a regular file")
-    if status.st_size > _MOST_BYTES:
+    if status.st_size > MOST_BYTES:
         raise OSError(f"it has {status.st_size} bytes, more than a protocol can have")
-    return source.read_text(encoding="utf-8")
+    with source.open("rb") as file:
+        return file.read(status.st_size)
+
+
+def _check_size(content: bytes, source: Path) -> None:
+    """Count values and depth by the punctuation outside of strings."""
+    marks = _punctuation(content)
+    if sum(marks.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
+        raise FileError(
+            f"{source} has more than {MOST_VALUES:,} values, more than a protocol can have."
+        )
+    brackets = marks.replace(b",", b"").translate(bytes.maketrans(b"{}", b"[]"))
+    for _ in range(DEEPEST):  # each time the innermost ones go
+        brackets = brackets.replace(b"[]", b"")
+    if b"[]" in brackets:
+        raise FileError(f"{source} is damaged: it is nested too deeply.")
+
+
+def _punctuation(content: bytes) -> bytes:
+    """Commas and brackets outside of strings, in pieces that take little memory."""
+    plain = content.replace(rb"\\", b"").replace(rb"\"", b"")  # no quote is left within a string
+    is_mark = np.isin(np.arange(256), np.frombuffer(b",[]{}", np.uint8))
+    marks, n_quotes = bytearray(), 0
+    for start in range(0, len(plain), _CHUNK):
+        part = np.frombuffer(plain[start : start + _CHUNK], np.uint8)
+        quotes = n_quotes + np.cumsum(part == ord('"'))
+        marks += part[is_mark[part] & (quotes % 2 == 0)].tobytes()
+        n_quotes = int(quotes[-1])
+    return bytes(marks)
 
 
 def _json(value: Any) -> str:

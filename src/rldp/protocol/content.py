@@ -25,9 +25,17 @@ class Content(NamedTuple):
 
 
 def document_hash(document: dict[str, Any]) -> str:
-    """SHA-256 of the document in one canonical spelling."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """SHA-256 of the document in one canonical spelling, taken entry by entry."""
+    digest = hashlib.sha256()
+    for place, key in enumerate(sorted(document)):
+        before = "," if place else "{"
+        digest.update(f"{before}{_canonical(key)}:{_canonical(document[key])}".encode())
+    digest.update(b"}" if document else b"{}")
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def file_text(document: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from rldp.uncertainty import kind_of as kind_of_set
 Document = dict[str, Any]
 _NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
 _NUMBER = re.compile("-?[0-9]{1,400}(/[0-9]{1,400})?")
+_LONGEST_NAME = 100
 _Kind = TypeVar("_Kind")
 
 
@@ -153,6 +154,17 @@ def _check_multipliers(document: Document, F: UncertaintySet) -> None:
 
 def _is_number(text: Any) -> bool:
     return isinstance(text, str) and _NUMBER.fullmatch(text) is not None
+
+
+def name_from(document: Document) -> str:
+    """The name of a protocol: short, and nothing in it that a terminal or a page would obey."""
+    name: str = typed(document, "name", str)
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise DataError(
+            f"Expected a name of at most {_LONGEST_NAME} printable characters, got "
+            f"{ascii(reprlib.repr(name))}."
+        )
+    return name
 
 
 def options_from(document: Document) -> dict[str, str]:

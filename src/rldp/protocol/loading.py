@@ -9,7 +9,7 @@ from rldp.errors import CertificateError, DataError, FileError, ParameterError
 from rldp.leakage.views import views
 from rldp.leakage.worst_pairs import level_above
 from rldp.proof import Proof, ProofError, check
-from rldp.protocol.content import WHOLE, check_signature, read_content
+from rldp.protocol.content import WHOLE, Content, check_signature, read_content
 from rldp.protocol.documents import Document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
@@ -30,14 +30,18 @@ def load(
         signed_by: a public key, or the file that holds it: the file must be signed by it.
         signature: the file of the signature, if neither `path` nor `path`.sig holds it.
     """
-    return _loaded(path, signed_by, signature)[0]
+    return loaded(read_content(path), path, signed_by=signed_by, signature=signature)[0]
 
 
-def _loaded(
-    path: FilePath, signed_by: FilePath | None, signature: FilePath | None
+def loaded(
+    content: Content,
+    path: FilePath,
+    *,
+    signed_by: FilePath | None = None,
+    signature: FilePath | None = None,
 ) -> tuple[ReleaseProtocol | PublicProtocol, Proof | None]:
-    """The protocol in a file, and its proof where it has one."""
-    content, name = read_content(path), str(path)
+    """The protocol in what was read of a file, and its proof where it has one."""
+    name = str(path)
     if signed_by is not None:
         check_signature(content, path, signed_by, signature)
     proof = _proof(content.document, name) if content.document["format"] == WHOLE else None
@@ -102,19 +106,34 @@ def verify(
     >>> verify(design(AllDistributions(Table([[1, 1], [1, 1]])), 1.0, "srr")).uncertainty
     'all distributions'
     """
-    name = "The protocol" if isinstance(protocol, ReleaseProtocol) else str(protocol)
-    if isinstance(protocol, ReleaseProtocol):
-        if signed_by is not None:
-            raise ParameterError("Expected a file with signed_by, got a protocol in memory.")
-        whole, proof = protocol, _proof(protocol.document(), name)
-        _look_again(protocol, name)
-    else:
-        loaded, found = _loaded(protocol, signed_by, signature)
-        if found is None or not isinstance(loaded, ReleaseProtocol):
-            raise CertificateError(f"{name} is a public file: it holds no proof of its ε.")
-        whole, proof = loaded, found
+    if not isinstance(protocol, ReleaseProtocol):
+        content = read_content(protocol)
+        return verified(
+            content, protocol, vouches=vouches, signed_by=signed_by, signature=signature
+        )
+    if signed_by is not None:
+        raise ParameterError("Expected a file with signed_by, got a protocol in memory.")
+    proof = _proof(protocol.document(), "The protocol")
+    _look_again(protocol, "The protocol")
     if vouches is not None:
-        _check_public_version(whole, vouches, name)
+        _check_public_version(protocol, vouches, "The protocol")
+    return proof
+
+
+def verified(
+    content: Content,
+    path: FilePath,
+    *,
+    vouches: PublicProtocol | FilePath | None = None,
+    signed_by: FilePath | None = None,
+    signature: FilePath | None = None,
+) -> Proof:
+    """`verify` of what was read of a file, once."""
+    whole, proof = loaded(content, path, signed_by=signed_by, signature=signature)
+    if proof is None or not isinstance(whole, ReleaseProtocol):
+        raise CertificateError(f"{path} is a public file: it holds no proof of its ε.")
+    if vouches is not None:
+        _check_public_version(whole, vouches, str(path))
     return proof
 
 

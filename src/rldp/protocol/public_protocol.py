@@ -112,7 +112,7 @@ def table_from(document: documents.Document) -> PublicProtocol:
     epsilon = documents.number(documents.typed(document, "epsilon", object), "epsilon")
     if not 0 < epsilon < math.inf:
         raise DataError(f"Expected epsilon > 0, got {epsilon}.")
-    name = documents.typed(document, "name", str)
+    name = documents.name_from(document)
     return PublicProtocol(name, epsilon, schema, channel, integers, bits)
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rldp.errors import FileError
-from rldp.io.json_files import read_document, write_document
-from rldp.protocol.loading import load
+from rldp.io.json_files import write_document
+from rldp.protocol.content import read_content
+from rldp.protocol.loading import loaded
 from rldp.protocol.signatures import detached_document, read_signing_key, signature_of
 
 
@@ -37,9 +38,9 @@ def sign(
             keys, instead of a file of its own.
         replace: whether another file that is there may be replaced.
     """
-    load(path)
-    document = read_document(path)
-    entry = signature_of(document["hash"], read_signing_key(key))
+    content = read_content(path)
+    loaded(content, path)
+    entry = signature_of(content.hash, read_signing_key(key))
     public = entry["public_key"]
     target = Path(output or (path if inside else f"{os.fspath(path)}.sig"))
     is_itself = target.exists() and target.samefile(path)
@@ -48,7 +49,9 @@ def sign(
     if target.exists() and not replace and not is_itself:
         raise FileError(f"{target} already exists; choose another file, or let it be replaced.")
     if inside:
-        others = [old for old in document.get("signatures", []) if old["public_key"] != public]
-        document["signatures"] = [*others, entry]
-    write_document(target, document if inside else detached_document([entry]))
+        others = [old for old in content.signatures if old["public_key"] != public]
+        signed = {"hash": content.hash, "signatures": [*others, entry]}
+        write_document(target, content.document | signed)
+    else:
+        write_document(target, detached_document([entry]))
     return Signed(target, public)
