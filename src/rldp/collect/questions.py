@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +17,37 @@ _LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _KNOWN = {"language", "questions", "page", *TEXTS}
 _OF_QUESTION = {"text", "hint", "labels"}
 _LONGEST = 4_000  # characters of a text
+_MOST = 4_000_000  # characters of all texts in all languages
+_MOST_BYTES = 4 << 20  # of a file
 
 
 def read_texts(paths: Iterable[Path], schema: Schema) -> list[Texts]:
     """The texts of all files, each language once; plain ones if there is no file."""
     found: dict[str, Texts] = {}
+    total = 0
     for path in paths:
-        for texts in _read(path):
+        for texts in _read(path, schema):
             if texts.language in found:
                 raise FileError(f"{path}: the language {texts.language!r} is there already.")
-            _check(texts, schema, path)
+            total += _check(texts, schema, path)
+            if total > _MOST:
+                raise FileError(f"{path}: expected at most {_MOST:,} characters in all texts.")
             found[texts.language] = texts
     return list(found.values()) or [Texts(DEFAULT)]
 
 
-def _read(path: Path) -> list[Texts]:
+def _read(path: Path, schema: Schema) -> list[Texts]:
+    if path.exists() and not path.is_file():
+        raise FileError(f"Cannot read the questions in {path}: it is no regular file.")
+    if path.exists() and path.stat().st_size > _MOST_BYTES:
+        raise FileError(f"{path}: expected a file of up to {_MOST_BYTES >> 20} MB.")
     if path.suffix.lower() == ".xlsx":
-        return read_xlsform(path)
+        return read_xlsform(path, [c.name for c in (*schema.sensitive, *schema.useful)])
     try:
         document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise FileError(f"Cannot read the questions in {path}: it is nested too deep.") from None
+    except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise FileError(f"Cannot read the questions in {path}: {reason}.") from None
     return [_texts(document, path)]
@@ -82,15 +93,26 @@ def _strings(value: Any, name: str, path: Path) -> dict[str, str]:
 
 
 def _text(value: Any, name: str, path: Path) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        raise FileError(f"{path}: expected a text of up to {_LONGEST} characters as {name!r}.")
+    if not isinstance(value, str):
+        raise FileError(f"{path}: expected a text as {name!r}.")
     return value.strip()
 
 
-def _check(texts: Texts, schema: Schema, path: Path) -> None:
-    """Refuse questions and answers that the protocol does not have."""
+def _check(texts: Texts, schema: Schema, path: Path) -> int:
+    """Refuse questions and answers that the protocol does not have; how long all texts are."""
+    total = 0
+    for name, text in _named(texts):
+        if len(text) > _LONGEST:
+            raise FileError(f"{path}: expected a text of up to {_LONGEST} characters as {name!r}.")
+        total += len(text)
     columns = {column.name: column for column in (*schema.sensitive, *schema.useful)}
+    asked = [question.column for question in texts.questions]
     for question in texts.questions:
+        if asked.count(question.column) > 1:
+            raise DataError(
+                f"{path}: column {question.column!r} is asked for more than once.",
+                column=question.column,
+            )
         if question.column not in columns:
             raise DataError(
                 f"{path}: the protocol has no column {question.column!r}; it has "
@@ -98,7 +120,7 @@ def _check(texts: Texts, schema: Schema, path: Path) -> None:
                 column=question.column,
             )
         labels = columns[question.column].labels
-        odd = [label for label in question.labels if label not in labels]
+        odd = sorted(question.labels.keys() - set(labels))
         if odd:
             raise DataError(
                 f"{path}: column {question.column!r} has no label {odd[0]!r}; it has "
@@ -106,3 +128,14 @@ def _check(texts: Texts, schema: Schema, path: Path) -> None:
                 column=question.column,
                 label=odd[0],
             )
+    return total
+
+
+def _named(texts: Texts) -> Iterator[tuple[str, str]]:
+    """All texts of a form, each with the name of its place."""
+    yield from ((name, getattr(texts, name)) for name in TEXTS)
+    yield from texts.page.items()
+    for question in texts.questions:
+        yield question.column, question.text
+        yield question.column, question.hint
+        yield from question.labels.items()
