@@ -82,10 +82,8 @@ def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Each with its set, levels and certificate; a document without a list has one."""
     if "guarantees" not in document:
         return [{**document, "levels": document["epsilon"]}]
-    need(
-        not {"uncertainty", "certificate", "knows"} & set(document),
-        "a set stands beside the guarantees",
-    )
+    beside = {"uncertainty", "certificate", "knows"} & set(document)
+    need(not beside, "a part of a guarantee stands beside the guarantees")
     claims = document["guarantees"]
     need(isinstance(claims, list) and len(claims) > 0, "there is no guarantee")
     return list(claims)

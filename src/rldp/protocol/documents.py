@@ -162,7 +162,7 @@ def name_from(document: Document) -> str:
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise DataError(
             f"Expected a name of at most {_LONGEST_NAME} printable characters, got "
-            f"{ascii(reprlib.repr(name))}."
+            f"{reprlib.repr(name)!a}."
         )
     return name
 
