@@ -10,6 +10,7 @@ arguments    options for data, and how F is made from them
 set_options  options for sets F, from the registry of sets
 layers       options for guarantees beyond ε over F
 targets      files to write, checked before the work begins
+printing     the one way to the terminal
 progress     bars and lines on the terminal
 messages     errors and warnings
 comparison   the table of a comparison
@@ -31,7 +32,7 @@ from typing import Annotated
 
 import typer
 
-from rldp.cli import messages
+from rldp.cli import messages, printing
 from rldp.cli.audit import audit
 from rldp.cli.collect import collect, export, invite
 from rldp.cli.compare import compare
@@ -118,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     if received:
         code = 128 + received[0]
     if received or code == _INTERRUPTED:
-        messages.print_line(
+        printing.print_line(
             "interrupted: files are whole or as they were, other output may be cut off"
         )
     if is_process and (code or _has_read_standard_input()):

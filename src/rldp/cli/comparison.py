@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
-from rich.table import Table as Grid
 
-from rldp.cli.show import paragraph
+from rldp.cli.printing import Grid, heading, note, paragraph, show_grid
 from rldp.decimals import shortest
 from rldp.presentation.texts import columns_title, set_in_words
 
@@ -30,11 +28,11 @@ _HEADS = ("±", "reports for ± 1", "estimated", "bits", "of H(X)", "ε, U known
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: str = _CELLS) -> None:
     """A grid for each ε, one row for each protocol, the best marked."""
-    console = Console(highlight=False)
-    console.print(columns_title(F.table), style="bold")
+    heading(columns_title(F.table))
     for i, epsilon in enumerate(dict.fromkeys(record["epsilon"] for record in records)):
-        console.print("\n" * (i > 0), end="")
-        console.print(_grid([r for r in records if r["epsilon"] == epsilon], epsilon))
+        if i:
+            note("")
+        show_grid(_grid([r for r in records if r["epsilon"] == epsilon], epsilon))
     bits = F.table.entropy / math.log(2)
     what = _ESTIMATED.get(goal, _ESTIMATED[_CELLS])
     has_best = any(record["protocol"] == _BEST for record in records)

@@ -48,11 +48,12 @@ def demo(
         check_target(path, "--output", force=force)
     table = adult(sensitive="race", useful="sex")
     F = ChiSquareSet(table, alpha=0.05)
-    show.note(
+    show.paragraph(
         "UCI Adult, 32,561 people of the 1994 US census. Everyone shall report sex and race in one "
         "randomised answer. Someone who knows nothing else about a person, or who knows their sex, "
-        "may learn about race no more than changes the odds by e^ε.\n"
+        "may learn about race no more than changes the odds by e^ε."
     )
+    show.note("")
     start = time.perf_counter()
     p = design(F, epsilon=1.0, effort="quick")
     best = record_of(p, time.perf_counter() - start)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rldp.cli import arguments, layers, set_options, show
+from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
 from rldp.errors import ParameterError
@@ -166,7 +166,7 @@ def _nothing_written() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("interrupted before a protocol was found: nothing was written", file=sys.stderr)
+        print_line("interrupted before a protocol was found: nothing was written")
         raise
 
 

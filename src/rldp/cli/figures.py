@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table as Grid
-
-from rldp.cli.show import note, paragraph
+from rldp.cli.printing import Grid, note, paragraph, show_grid
 from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.presentation.texts import schema_title
 
@@ -90,7 +87,7 @@ def _grid(
         texts = [text for head, text in zip(heads, label, strict=True) if head]
         moved = [] if shift is None else [f"± {_percent(shift[row])}"]
         grid.add_row(*texts, *(_percent(value) for value in values), *moved)
-    Console(highlight=False).print(grid)
+    show_grid(grid)
     if len(labels) > _MOST_ROWS:
         note(f"… and {len(labels) - _MOST_ROWS} more; --csv writes all of them")
 
@@ -105,7 +102,7 @@ def regression(found: Regression) -> None:
         note(line)
     records = found.records()
     for value in found.values:
-        grid = Grid(title=found.compared(value))
+        grid = Grid()
         grid.add_column("", overflow="fold")
         for head in ("coef.", "s.e.", "p", "low", "high", "odds"):
             grid.add_column(head, justify="right", no_wrap=True)
@@ -114,7 +111,7 @@ def regression(found: Regression) -> None:
             numbers.append(f"{record['p_value']:.2g}")
             numbers += [f"{record[name]:.3f}" for name in ("low", "high")]
             grid.add_row(record["term"], *numbers, f"{record['odds_ratio']:.4g}")
-        Console(highlight=False).print(grid)
+        show_grid(grid, found.compared(value))
     for remark in found.remarks:
         paragraph(remark)
 
@@ -135,4 +132,4 @@ def plan(found: Plan) -> None:
         if row == _MOST_ROWS:
             break
         grid.add_row(name, _percent(expected), f"{reports:,}", _percent(error))
-    Console(highlight=False).print(grid)
+    show_grid(grid)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
+from rldp.cli.printing import print_line
 from rldp.errors import (
     DoubtfulModelWarning,
     KeptColumnsWarning,
@@ -28,13 +28,6 @@ _OPTIONS = {
     "rng": "--simulate",
     "uncertainty": "--set",
 }
-
-
-def print_line(text: str) -> None:
-    """A line on the standard error, if somebody is there to read it."""
-    with suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            print(text, file=sys.stderr, flush=True)
 
 
 def error(text: str) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rldp.cli.printing import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -39,7 +41,7 @@ def record_bar(title: str) -> Iterator[RecordProgress | None]:
         if bars is None:
             yield None
             return
-        task = bars.add_task(title, total=None, records=0, rate=0.0)
+        task = bars.add_task(visible(title), total=None, records=0, rate=0.0)
         start = time.perf_counter()
 
         def tell(records: int, share: float | None) -> None:
@@ -66,7 +68,9 @@ def search_line(
         yield None
         return
     from rich.console import Console
+    from rich.markup import escape
 
+    name = escape(visible(name))
     with Console(stderr=True).status(f"{name} …") as status:
 
         def tell(utility: float, bound: float) -> None:
@@ -90,7 +94,7 @@ def _bars(column: Callable[[Any], Any]) -> Iterator[Progress | None]:
     from rich.console import Console
 
     columns = (
-        kinds.TextColumn("{task.description}"),
+        kinds.TextColumn("{task.description}", markup=False),
         kinds.BarColumn(),
         column(kinds),
         kinds.TimeRemainingColumn(),
@@ -100,5 +104,5 @@ def _bars(column: Callable[[Any], Any]) -> Iterator[Progress | None]:
 
 
 def _steps(bars: Progress, title: str) -> StepProgress:
-    task = bars.add_task(title, total=None)
+    task = bars.add_task(visible(title), total=None)
     return lambda done, total: bars.update(task, completed=done, total=total)

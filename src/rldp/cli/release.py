@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rldp.cli import arguments, show
-from rldp.cli.messages import print_line, warning
+from rldp.cli.messages import warning
+from rldp.cli.printing import print_line
 from rldp.cli.progress import record_bar
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rldp.cli.show import note, paragraph, scope
+from rldp.cli.printing import note, paragraph, visible
+from rldp.cli.show import scope
 from rldp.decimals import ratio_up, rounded_up, shortest
 from rldp.presentation.promises import (
     covered,
@@ -178,7 +179,7 @@ def usefulness_summary(least: RobustUtility, F: UncertaintySet, channel: Channel
 
 def _columns(rows: Sequence[Sequence[str]]) -> None:
     """Rows of texts in aligned columns, all but the first to the right."""
-    rows = [[_short(label), *cells] for label, *cells in rows]
+    rows = [[_short(visible(label)), *cells] for label, *cells in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for label, *cells in rows:
         aligned = [f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True)]

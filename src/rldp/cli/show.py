@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table as Grid
-
+from rldp.cli import printing
+from rldp.cli.printing import Grid, dim, show_grid
+from rldp.cli.printing import note as note
+from rldp.cli.printing import paragraph as paragraph
 from rldp.decimals import brief_up, shortest
 from rldp.presentation.promises import covered, further_promises, not_covered, promise
 from rldp.presentation.risk_texts import attacker_summary, risk_line
@@ -42,11 +41,6 @@ _CHANGED = {
     "record": "A changed record is reported with new words: anyone who sees two different reports "
     "knows of the change. The guarantee covers one report, not both.",
 }
-
-
-def note(text: str) -> None:
-    """A line of plain text."""
-    Console(highlight=False).print(text, markup=False, soft_wrap=not text.endswith("\n"))
 
 
 def release(summary: Mapping[str, Any]) -> None:
@@ -81,7 +75,7 @@ def dropped(records: int) -> str:
 
 def as_json(value: Any) -> None:
     """The value as JSON, null where a number is not finite."""
-    print(json.dumps(_finite(value), indent=1, ensure_ascii=False))
+    printing.as_json(_finite(value))
 
 
 def _finite(value: Any) -> Any:
@@ -104,8 +98,8 @@ def protocol(p: ReleaseProtocol) -> None:
         note(instead)
     grid = Grid.grid(padding=(0, 2))
     for name, value in p.parameters.items():
-        grid.add_row(f"  {name}", _numbers(value), f"[dim]{meaning(name)}[/dim]")
-    Console(highlight=False).print(grid)
+        grid.add_row(f"  {name}", _numbers(value), dim(meaning(name)))
+    show_grid(grid)
     note(f"keeps {p.utility / math.log(2):.4f} bits, {100 * p.normalised_utility:.1f} % of H(X)")
     if p.is_interrupted:
         note("interrupted: this is the best so far")
@@ -267,11 +261,3 @@ def proof_summary(found: Proof, file: Path, *, with_intervals: bool) -> dict[str
         ],
         "intervals": with_intervals,
     }
-
-
-def paragraph(text: str, *, after_space: bool = False) -> None:
-    """Text wrapped to the width of the screen, after an empty line if asked for."""
-    indent = "  " if text.startswith("- ") else ""
-    width = min(Console().width, 100)
-    wrapped = textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
-    note("\n" * after_space + wrapped)
