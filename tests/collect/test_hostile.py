@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
+import sys
+import tracemalloc
 from collections import Counter
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,6 +16,8 @@ import rldp
 from rldp.collect.invitations import invite
 from rldp.collect.limits import Limits
 from rldp.collect.opening import open_collection
+from rldp.collect.report_codes import ReportCodes
+from rldp.collect.submissions import RequestError, entries
 from tests.support.collecting import served
 
 LIMITS = Limits(body=64 << 10, head=8 << 10, batch=50, patience=1.0)
@@ -279,6 +285,64 @@ def test_forged_and_replayed_invitations_store_nothing(invited, tmp_path):
     twice = [good(invited, id=f"{n:032x}", invitation=tokens[2]) for n in (5, 6, 7)]
     assert raw(invited, request(invited, document(*twice))) == 207
     assert invited.collection.store.status() == (2, 3, 2)
+
+
+def test_requests_that_do_not_end_have_a_limit_together(race, tmp_path):
+    limits = Limits(body=64 << 10, arriving=100 << 10, patience=60.0)
+    with served(race, tmp_path / "s.sqlite", limits=limits) as server, ExitStack() as stack:
+        server.fingerprint = rldp.load(race).fingerprint
+        body = document(good(server))
+        body += b" " * ((60 << 10) - len(body))
+        head = request(server, headers=JSON | {"content-length": str(len(body))})
+        clients = []
+        for _ in range(2):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            client.settimeout(60)
+            client.sendall(head + body[:-1])
+            clients.append(client)
+        statuses = []
+        while 503 not in statuses:  # one of the two, as soon as both are there
+            for client in select.select(clients, [], [], 60)[0]:
+                clients.remove(client)
+                statuses.append(int(client.recv(65536).split()[1]))
+        (left,) = clients
+        left.sendall(body[-1:])
+        assert int(left.recv(65536).split()[1]) == 200
+        assert raw(server, request(server, document(good(server)))) == 200
+        assert server.collection.store.status().reports == 1
+
+
+def test_a_set_of_any_length_is_read_once(unique):
+    """One long text once took hours: every place of it was a beginning to be tried to the end."""
+    codes = ReportCodes(rldp.load(unique))
+    whole = codes.packed("{0 | 0; 4 | 4}")
+    assert codes.packed("{4 | 4; 0 | 0}") == whole is not None
+    for text in ("a" * 500_000 + ";b", "a;" * 500_000, "\\" * 999_999, "0 | 0; " * 140_000):
+        assert codes.packed(f"{{{text}}}") is None
+    for text in ("0 | 0; ", "; 0 | 0", "0 | 0;0 | 1", "0 | 0;", "0 | 0; 0 | 0", "\\", "0 | 0\\"):
+        assert codes.packed(f"{{{text}}}") is None
+
+
+def test_the_work_of_a_body_is_that_of_its_bytes():
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # as some programs do
+    tracemalloc.start()
+    try:
+        for content in (
+            b"9" * 1_000_000,
+            b'{"version": ' + b"1" * 50 + b', "reports": [{}]}',
+            b"[" * 1_000_000,
+            b'{"a":' * 200_000,
+            b"[" + b"[]," * 340_000 + b"[]]",
+            b"{" + b'"":0,' * 200_000 + b'"":0}',
+        ):
+            with pytest.raises(RequestError) as caught:
+                entries(content, 1000)
+            assert caught.value.status == 400
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+        sys.set_int_max_str_digits(before)
 
 
 def test_a_client_that_leaves_early_does_no_harm(server):

@@ -47,6 +47,7 @@ class Intake:
         """Take nothing yet."""
         self._codes, self._writers = codes, writers
         self._limits, self._metrics = limits, metrics
+        self._arriving = 0  # bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request, and answer report by report."""
@@ -89,7 +90,7 @@ class Intake:
         for name, value in scope["headers"]:
             if name == b"content-length" and (len(value) > 12 or int(value) > limit):
                 raise too_large
-        parts, size = [], 0
+        body = bytearray()
         try:
             async with asyncio.timeout(self._limits.patience):
                 while True:
@@ -97,14 +98,18 @@ class Intake:
                     if message["type"] != "http.request":
                         return None
                     part = message.get("body", b"")
-                    size += len(part)
-                    if size > limit:
+                    body += part
+                    self._arriving += len(part)
+                    if len(body) > limit:
                         raise too_large
-                    parts.append(part)
                     if not message.get("more_body"):
-                        return b"".join(parts)
+                        return bytes(body)
+                    if self._arriving > self._limits.arriving:
+                        raise BusyError
         except TimeoutError:
             raise RequestError(408, "The request took too long to arrive.") from None
+        finally:
+            self._arriving -= len(body)
 
     async def _answer(self, found: list[Any]) -> tuple[int, bytes]:
         outcomes: list[Outcome | None] = [None] * len(found)

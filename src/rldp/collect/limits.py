@@ -11,6 +11,7 @@ class Limits:
 
     Args:
         body: bytes of a request.
+        arriving: bytes of all requests that have not arrived whole.
         head: bytes of the head of a request.
         batch: reports in a request.
         group: reports in a transaction.
@@ -23,6 +24,7 @@ class Limits:
     """
 
     body: int = 1 << 20
+    arriving: int = 64 << 20
     head: int = 32 << 10
     batch: int = 1_000
     group: int = 4_000

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 VERSION = 1  # of the interface
+_MOST_DIGITS = 40  # of a number
 _ID = re.compile("[0-9a-f]{32}")
 _INVITATION = re.compile("[A-Za-z0-9_-]{22}")
 _ENTRIES = frozenset(("id", "protocol", "report"))
@@ -74,7 +75,11 @@ def entries(body: bytes, most: int) -> list[Any]:
     """The list of reports in a request, whose entries are not checked yet."""
     try:
         document = json.loads(
-            body.decode(), object_pairs_hook=_unique, parse_constant=_refused, parse_float=_refused
+            body.decode(),
+            object_pairs_hook=_unique,
+            parse_constant=_refused,
+            parse_float=_refused,
+            parse_int=_small,
         )
     except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError
         raise RequestError(
@@ -129,6 +134,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) < len(pairs):
         raise ValueError("a key occurs twice")
     return document
+
+
+def _small(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:  # the work of a conversion grows with their square
+        raise ValueError("a number that no request has")
+    return int(digits)
 
 
 def _refused(_: str) -> NoReturn:

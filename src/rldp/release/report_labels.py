@@ -33,7 +33,7 @@ from rldp.tables.schema import Schema, shown_list
 _MOST_LISTED = 65_536  # labels at most for a dictionary of all labels
 _JOINED = 65_536  # sets that are converted at a time
 _SPECIAL = re.compile(r"([\\|;])")
-_CELL = re.compile(r"((?:[^\\;]|\\.)+)(?:; |$)", re.DOTALL)
+_CELL = re.compile(r"((?:[^\\;]++|\\.)++)(?:; |$)", re.DOTALL)  # gives nothing back
 
 
 class ReportLabels:
@@ -133,8 +133,13 @@ class ReportLabels:
         if text[:1] + text[-1:] != "{}":
             return None
         report = np.full(len(self._parts[0]), -1)
-        body = text[1:-1]
-        cells = _CELL.findall(body)
+        body, cells, place = text[1:-1], list[str](), 0
+        while place < len(body):  # once from left to right, however long the text is
+            match = _CELL.match(body, place)
+            if match is None or len(cells) == len(report):
+                return None
+            cells.append(match[1])
+            place = match.end()
         if "; ".join(cells) != body:
             return None
         for cell in cells:
