@@ -159,6 +159,7 @@ def run(capsys, *words):
 def test_a_collection_from_the_command_line(survey, capsys):
     code, out, err = run(capsys, "collect", "race.public.rldp.json", "--prepare")
     assert (code, "race.sqlite" in out, "OPEN SURVEY" in err) == (0, True, True)
+    assert rldp.load("race.public.rldp.json").fingerprint in out
     p, collection = rldp.load("race.public.rldp.json"), open_collection("race.sqlite")
     reports = p.report_labels.texts(p.release(np.array([[0, 1], [1, 0]] * 50))).to_pylist()
     codes = collection.codes
@@ -173,6 +174,8 @@ def test_a_collection_from_the_command_line(survey, capsys):
     code, out, _ = run(capsys, "collect", "--status", "race.sqlite", "--json")
     told = json.loads(out)
     assert (code, told["reports"], told["open"]) == (0, 100, True)
+    for words in (["race.public.rldp.json"], ["elsewhere.json", "--store", "race.sqlite"]):
+        assert run(capsys, "collect", "--status", *words, "--json")[1] == out
     assert "suspected forgeries" in run(capsys, "collect", "--status", "race.sqlite")[1]
     assert run(capsys, "export", "race.sqlite", "-o", "reports.csv")[0] == 0
     assert run(capsys, "estimate", "race.public.rldp.json", "reports.csv")[0] == 0
@@ -181,6 +184,31 @@ def test_a_collection_from_the_command_line(survey, capsys):
     assert (code, len((survey / "links.csv").read_text().splitlines())) == (0, 6)
     assert (survey / "links.csv").stat().st_mode & 0o077 == 0
     assert "0 of 5 invitations" in run(capsys, "collect", "--status", "race.sqlite")[1]
+
+
+def test_the_start_shows_the_fingerprint_and_makes_a_token(survey, capsys, monkeypatch):
+    pytest.importorskip("uvicorn", reason="the collect extra is not installed")
+    from rldp.collect.serving import Collector
+
+    monkeypatch.setattr(Collector, "run", Collector._close)
+    words = ("collect", "race.public.rldp.json", "--port", "0", "--token-file", "token")
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert f"protocol:  {rldp.load('race.public.rldp.json').fingerprint}" in out
+    assert "token:     token   (made; only you can read it)" in out
+    token = (survey / "token").read_text()
+    assert (survey / "token").stat().st_mode & 0o777 == 0o600
+    assert len(token.strip()) == 32
+    assert f"/operator#{token.strip()} " in out
+    code, out, _ = run(capsys, *words)  # it is there now, and stays
+    assert (code, "token:" in out) == (0, False)
+    assert f"/operator#{token.strip()} " in out
+    assert (survey / "token").read_text() == token
+    told = json.loads(run(capsys, *words, "--json")[1])
+    assert told["fingerprint"] == rldp.load("race.public.rldp.json").fingerprint
+    code, _, err = run(capsys, *words[:-1], "no/folder/token")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "Cannot write no/folder/token" in err
 
 
 @pytest.mark.parametrize(

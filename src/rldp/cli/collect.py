@@ -26,7 +26,9 @@ Store = Annotated[
 def collect(
     public: Annotated[
         str,
-        typer.Argument(metavar="PUBLIC", help="A public protocol file; with --status, the store."),
+        typer.Argument(
+            metavar="PUBLIC", help="A public protocol file; with --status also its store."
+        ),
     ],
     store: Annotated[
         str | None,
@@ -44,7 +46,7 @@ def collect(
     ] = None,
     origin: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="The address that people see: https://survey.example."),
+        typer.Option(metavar="URL", help="The address that people see; goes with --host."),
     ] = None,
     questions: Annotated[
         list[Path] | None,
@@ -52,18 +54,23 @@ def collect(
     ] = None,
     earlier: Annotated[
         list[str] | None,
-        typer.Option(metavar="STORE ...", help="Earlier collections that are still open."),
+        typer.Option(metavar="STORE ...", help="Stores of earlier protocols that stay open."),
     ] = None,
     invited: Annotated[
-        bool, typer.Option("--invited", help="Take no report without an invitation.")
+        bool, typer.Option("--invited", help="Take no report without an invitation from now on.")
     ] = False,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="M", help="The goal: half the width of the intervals (0.01)."),
+        typer.Option(
+            metavar="M", help="The goal: half the width of the intervals (first 0.01), kept."
+        ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The operator's secret (default: a new one)."),
+        typer.Option(
+            metavar="FILE",
+            help="The operator's secret, made if there is none (default: a new one each time).",
+        ),
     ] = None,
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Make the store, and do not serve.")
@@ -78,7 +85,7 @@ def collect(
     [dim]Example:  rldp collect race.public.rldp.json --questions race.toml[/dim]
     """
     if status:
-        _status(public, json=json)
+        _status(_store_of(public, store), json=json)
         return
     settings = {"invited": "yes"} if invited else {}
     if margin is not None:
@@ -99,12 +106,17 @@ def collect(
         "settings": settings,
     }
     server = _collector(public, options)
+    fingerprint = server.collection.protocol.fingerprint
     if json:
         addresses = {"form": server.form, "code": server.code, "operator": server.operator}
-        show.as_json(addresses | {"store": server.collection.where})
+        kept = {"store": server.collection.where, "fingerprint": fingerprint}
+        show.as_json(addresses | kept | {"new_token_file": server.has_made_token})
     else:
+        show.note(f"protocol:  {fingerprint}   (the form shows this fingerprint)")
         show.note(f"form:      {server.form}   (its code has the SHA-256 {server.code})")
         show.note(f"operator:  {server.operator}   (keep this address to yourself)")
+        if server.has_made_token:
+            show.note(f"token:     {token_file}   (made; only you can read it)")
         show.note(f"store:     {server.collection.where}   (Ctrl-C to end)")
     _warn_if_open(is_invited=server.collection.is_invited)
     server.run()
@@ -125,6 +137,14 @@ def _default_store(public: str) -> str:
     from rldp.collect.opening import default_store
 
     return default_store(Path(public))
+
+
+def _store_of(public: str, store: str | None) -> str:
+    """The store that is meant: the one that is named, or that of a protocol file."""
+    from rldp.collect.opening import default_store, is_store
+
+    beside = default_store(Path(public))
+    return store or (beside if not is_store(public) and is_store(beside) else public)
 
 
 def _checked_margin(margin: float) -> float:
@@ -150,7 +170,8 @@ def _prepare(public: str, where: str, settings: dict[str, str], *, json: bool) -
     if json:
         show.as_json({"store": shown(where), "fingerprint": fingerprint, "invited": is_invited})
         return
-    show.note(f"Store of the protocol {fingerprint[:12]}…: {shown(where)}")
+    show.note(f"Store: {shown(where)}")
+    show.note(f"Protocol: {fingerprint}")
     _warn_if_open(is_invited=is_invited)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import ssl
@@ -23,10 +24,12 @@ from rldp.collect.opening import Collection, open_collection, start_collection
 from rldp.collect.questions import read_texts
 from rldp.collect.writer import Writer
 from rldp.errors import FileError, ParameterError
+from rldp.io.atomic_files import PRIVATE, whole_file
 from rldp.web import LOOPBACK, LOOPBACK_NAMES, bound_socket
 
 _SWITCH = 0.0005  # seconds
 _LEAST_TOKEN = 16  # characters
+_TOKEN_BYTES = 24
 _ON_LOOPBACK = (LOOPBACK, "localhost", "::1")
 
 
@@ -41,7 +44,8 @@ class Options:
         tls: files with the certificate and its key.
         origin: the address that people see, such as "https://survey.example".
         questions: files with the texts of the form.
-        token_file: file with the secret of the operator; a new one for each start if None.
+        token_file: file with the secret of the operator, made if it is not there; if None, each
+            start has a new secret.
         earlier: stores of earlier protocols whose kept reports are still taken.
         settings: of the collection: "margin", "invited".
         limits: how much is taken at once.
@@ -71,7 +75,9 @@ class Collector:
         """Open everything, so that what is wrong is said before the first report comes."""
         self._options = options
         origin = _checked_origin(options)
-        self.token = _token(options.token_file)
+        path = options.token_file
+        self.has_made_token = path is not None and _is_made(path)
+        self.token = secrets.token_urlsafe(_TOKEN_BYTES) if path is None else _token(path)
         self._socket = bound_socket(options.host, options.port)
         self.port: int = self._socket.getsockname()[1]
         scheme = "http" if options.tls is None else "https"
@@ -200,13 +206,22 @@ def _checked_origin(options: Options) -> str | None:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
-def _token(path: Path | None) -> str:
-    if path is None:
-        return secrets.token_urlsafe(24)
+def _is_made(path: Path) -> bool:
+    """Make a token that only its owner can read, unless there is a file."""
+    if os.path.lexists(path):
+        return False
+    with whole_file(path, PRIVATE, is_new=True) as file:
+        file.write(f"{secrets.token_urlsafe(_TOKEN_BYTES)}\n".encode())
+    return True
+
+
+def _token(path: Path) -> str:
     try:
         token = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"Cannot read the token in {path}: {error}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"Cannot read the token in {path}: expected letters of ASCII.") from None
+    except OSError as error:
+        raise FileError(f"Cannot read the token in {path}: {error.strerror}.") from None
     if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
         raise ParameterError(
             f"Expected a token of {_LEAST_TOKEN} or more characters in {path}.",
