@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -70,6 +71,31 @@ def test_machines_get_the_same_numbers(folder, capsys, tmp_path):
     assert found["largest_weight"] == e.largest_weight.tolist()
     assert (tmp_path / "t.csv").read_text().startswith('"income","sex","estimate"')
     assert (tmp_path / "t.png").stat().st_size > 1000
+
+
+def test_an_impossible_share_is_not_shown_and_said(tmp_path, capsys):
+    table = rldp.Table([[2, 2, 400], [2, 2, 400]])
+    p = rldp.design(rldp.AllDistributions(table), 0.1, "grr")
+    p.save(tmp_path / "p.json")
+    texts = p.report_labels.texts(np.repeat(np.arange(6), [10, 20, 60, 20, 30, 60])).to_pylist()
+    (tmp_path / "y.csv").write_text("y\n" + "\n".join(texts) + "\n")
+    words = ["estimate", tmp_path / "p.json", tmp_path / "y.csv"]
+    e = p.estimate(tmp_path / "y.csv")
+    assert e.estimate.min() < -0.12
+    code, out, _ = run(capsys, *words, "--plot", tmp_path / "t.png")
+    assert code == 0
+    assert "-" not in re.findall(r"(-?)\d+\.\d\d %", out)
+    moved = sum(((x.estimate < 0) | (x.estimate > 1)).sum() for x in (e.cells, e.s, e.u))
+    assert f"{moved} of 11 estimates lie below 0 or above 100 %" in " ".join(out.split())
+    code, out, _ = run(capsys, *words, "--json", "--csv", tmp_path / "t.csv")
+    cells = json.loads(out)["cells"]
+    assert [cell["estimate"] for cell in cells] == e.estimate.ravel().tolist()
+    for cell in cells:
+        assert cell["low"] <= cell["estimate_in_interval"] <= cell["high"]
+    assert json.loads(out)["remarks"] == list(e.remarks)
+    header, first, *_ = (tmp_path / "t.csv").read_text().splitlines()
+    assert header.endswith('"low","high","estimate_in_interval","identified"')
+    assert first.split(",")[6] == "0"
 
 
 def test_weights_strata_and_populations_are_options(folder, capsys):

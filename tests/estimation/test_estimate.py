@@ -319,7 +319,7 @@ def test_tidy_tables_have_cells_and_marginals(kind, tmp_path):
     names = getattr(rows, "column_names", None) or list(rows.columns)
     assert names == [
         *["income", "sex", "age", "estimate", "std_error", "low", "high"],
-        "identified",
+        *["estimate_in_interval", "identified"],
     ]
     assert len(rows) == 8 + 2 + 4
     e.save(tmp_path / "t.csv")
@@ -335,6 +335,31 @@ def test_tidy_tables_have_cells_and_marginals(kind, tmp_path):
         e.save(tmp_path / "no" / "t.csv")
     with pytest.raises(ParameterError, match="'excel'"):
         e.to_frame("excel")
+
+
+@pytest.mark.parametrize("method", ["inversion", "likelihood", "bayes"])
+def test_what_is_shown_lies_in_its_interval(method):
+    """A cell that nobody is in, and much noise: unbiased estimates are often negative."""
+    rng = np.random.default_rng(8)
+    table = rldp.Table([[1, 1, 400], [1, 1, 400], [100, 50, 50]])
+    p = rldp.design(rldp.AllDistributions(table), 0.5, "grr")
+    cells = np.repeat(np.arange(9), table.counts.ravel())
+    n_moved = 0
+    for seed in rng.integers(1 << 30, size=30):
+        reports = p.release(np.stack(np.divmod(cells, 3), axis=1), rng=rldp.Simulation(int(seed)))
+        e = p.estimate(reports, method=method)
+        for part in (e.cells, e.s, e.u, e.u_given_s, e.s_given_u):
+            shown = part.estimate_in_interval
+            assert (part.low <= shown).all()
+            assert (shown <= part.high).all()
+            assert ((0 <= shown) & (shown <= 1)).all()
+            is_share = (part.estimate >= 0) & (part.estimate <= 1)
+            assert shown[is_share] == pytest.approx(part.estimate[is_share], abs=1e-12)
+        parts = [e.cells, e.s, e.u]
+        moved = sum(int(((x.estimate < 0) | (x.estimate > 1)).sum()) for x in parts)
+        assert [text.split(" of ")[0] for text in e.remarks] == [str(moved)] * bool(moved)
+        n_moved += moved
+    assert (n_moved > 0) == (method == "inversion")
 
 
 def test_what_is_not_identified_has_no_number_in_tables():

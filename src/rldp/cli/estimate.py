@@ -235,6 +235,7 @@ def _summary(e: Estimate, name: str, forged: int) -> dict[str, Any]:
             "degrees": fit.degrees,
             "p_value": fit.p_value,
         },
+        "remarks": e.remarks,
         "largest_weight": e.largest_weight.tolist(),
         "promised_influence": promised and promised._asdict(),
         **({"influence": e.influence(forged).tolist(), "forged": forged} if forged else {}),

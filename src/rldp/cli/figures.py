@@ -42,6 +42,8 @@ def estimate(e: Estimate, name: str, forged: int) -> None:
 
 
 def _remarks(e: Estimate) -> None:
+    for remark in e.remarks:
+        paragraph(f"{remark} --json and --csv have both.")
     hidden = int((~e.identified).sum())
     if hidden:
         paragraph(
@@ -79,7 +81,7 @@ def _grid(
         grid.add_column(head, justify="right", no_wrap=True)
     if shift is not None:
         grid.add_column(f"{forged} forged", justify="right", no_wrap=True)
-    columns = (figures.estimate, figures.std_error, figures.low, figures.high)
+    columns = (figures.estimate_in_interval, figures.std_error, figures.low, figures.high)
     numbers = list(zip(*(column.ravel().tolist() for column in columns), strict=True))
     for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
         if row == _MOST_ROWS:

@@ -85,6 +85,7 @@ def summary(e: Estimate) -> dict[str, Any]:
         "level": e.level,
         "fit": e.goodness_of_fit.p_value,
         "hidden": int((~e.identified).sum()),
+        "remarks": list(e.remarks),
         "suspected": suspected(features, e.counts),
         "estimates": _plain(estimates),
     }

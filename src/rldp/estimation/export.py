@@ -53,9 +53,10 @@ def tidy(e: Estimated, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
     """One row for each cell, then for each value of S and of U.
 
     Columns: those of the schema with their labels, "(all)" if a marginal sums over them; then
-    estimate, std_error, low, high, identified. With `sdmx` the dimensions are in capitals, totals
-    are "_T", and measures are OBS_VALUE, STD_ERROR, CONF_LOW, CONF_HIGH with OBS_STATUS "E" for an
-    estimate and "M" where there is none.
+    estimate, std_error, low, high, estimate_in_interval, identified. With `sdmx` the dimensions are
+    in capitals, totals are "_T", and measures are OBS_VALUE, STD_ERROR, CONF_LOW, CONF_HIGH with
+    OBS_STATUS "E" for an estimate and "M" where there is none. Values of `estimate` add up, those
+    of `estimate_in_interval` need not.
 
     Args:
         e: the estimate.
@@ -103,9 +104,10 @@ def arrow_table(e: Estimated, *, sdmx: bool) -> Any:
         _dimension(name) if sdmx else name: [row[place] for row in labels]
         for place, name in enumerate(names)
     }
-    for field, title in _SDMX.items():
+    titles = _SDMX if sdmx else {field: field for field in (*_SDMX, "estimate_in_interval")}
+    for field, title in titles.items():
         values = np.concatenate([np.ravel(getattr(part, field)) for part in figures])
-        columns[title if sdmx else field] = pa.array(values, mask=np.isnan(values))
+        columns[title] = pa.array(values, mask=np.isnan(values))
     known = np.concatenate([np.ravel(part.identified) for part in figures])
     if sdmx:
         columns["OBS_STATUS"] = np.where(known, "E", "M").tolist()
@@ -130,12 +132,11 @@ def save_rows(rows: Any, path: str | os.PathLike[str]) -> None:
 
 def figure_records(names: list[str], figures: Figures) -> list[dict[str, Any]]:
     """Figures as plain values, None where there is no number."""
+    fields = (*_SDMX, "estimate_in_interval", "identified")
     rows = zip(
-        names,
-        *(np.ravel(getattr(figures, field)).tolist() for field in (*_SDMX, "identified")),
-        strict=True,
+        names, *(np.ravel(getattr(figures, field)).tolist() for field in fields), strict=True
     )
-    keys = ("name", *_SDMX, "identified")
+    keys = ("name", *fields)
     return [
         {key: None if value != value else value for key, value in zip(keys, row, strict=True)}
         for row in rows

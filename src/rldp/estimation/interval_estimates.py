@@ -33,6 +33,18 @@ class Figures:
             array.setflags(write=False)
             object.__setattr__(self, field, array)
 
+    @property
+    def estimate_in_interval(self) -> Array:
+        """The value nearest to the estimate that its interval holds, which people are shown.
+
+        An unbiased estimate of a share may lie below 0 or above 1, where no interval goes.
+
+        >>> low = Figures(np.array(-0.12), np.array(0.05), np.array(0.0), np.array(0.01), True)
+        >>> float(low.estimate_in_interval)
+        0.0
+        """
+        return np.clip(self.estimate, self.low, self.high)
+
     def reshaped(self, shape: tuple[int, ...], name: str = "") -> Figures:
         """The same figures in another shape, under a name."""
         arrays = {field: getattr(self, field).reshape(shape) for field in _FIELDS}

@@ -24,6 +24,8 @@ from rldp.estimation.report_counts import ReportCounts
 from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from rldp.tables.schema import Schema
 
+_ROUNDING = 1e-9  # by which an estimate may leave its interval unnoticed
+
 
 class Fit(Protocol):
     """The result of a method: an estimate, its covariance, and intervals for combinations."""
@@ -230,6 +232,21 @@ class Estimate:
         p_values += [float(known.sum() * ndtr(least))] if known.any() else []
         p_value = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
         return GoodnessOfFit(statistic, degrees, least, p_value)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about the figures that people are shown, `estimate_in_interval`."""
+        parts = [self.cells, self.s, self.u] if self.schema.useful else [self.cells]
+        estimates = np.concatenate([part.estimate.ravel() for part in parts])
+        shown = np.concatenate([part.estimate_in_interval.ravel() for part in parts])
+        moved = int((np.abs(estimates - shown) > _ROUNDING).sum())
+        if not moved:
+            return ()
+        return (
+            f"{moved} of {len(shown)} estimates lie below 0 or above 100 %, as estimates that are "
+            f"linear in the reports may where noise dominates. Shown instead is the nearest value that the interval "
+            f"holds; such values need not add up to 100 %.",
+        )
 
     def rounded(self, total: int) -> Integers:
         """Integers that sum to `total`, shape (n_s, n_u), with rows and columns rounded too.

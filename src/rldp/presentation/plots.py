@@ -85,7 +85,8 @@ def estimates(
     """Draw estimates with their intervals, beside the frequencies of the design sample.
 
     Args:
-        records: with name, estimate, low and high; bounds alone where the estimate is None.
+        records: with name, estimate_in_interval, low and high; bounds alone where there is no
+            estimate.
         path: .png, .svg or .pdf file to write.
         sample: the frequencies of the design sample in the same order.
         title: shown above the axes.
@@ -93,10 +94,11 @@ def estimates(
     with _picture(path, title, rows=len(records)) as axes:
         for row, record in enumerate(records):
             ends = [100 * record["low"], 100 * record["high"]]
-            is_known = record["estimate"] is not None
+            estimate = record["estimate_in_interval"]
+            is_known = estimate is not None
             axes.plot(ends, [row, row], "-" if is_known else ":", color="#0072B2", linewidth=1.6)
             if is_known:
-                axes.plot([100 * record["estimate"]], [row], "o", color="#0072B2", markersize=3.5)
+                axes.plot([100 * estimate], [row], "o", color="#0072B2", markersize=3.5)
         if sample is not None:
             shares = [100 * share for share in sample]
             rows = [row + 0.3 for row in range(len(shares))]  # below, to keep both in sight

@@ -40,6 +40,7 @@ function page(told) {
       told.estimates && fact(told.suspected ? `at least ${count(told.suspected)}` : "none", "suspected forgeries (99.9 % sure)", told.suspected ? "bad" : "good")),
     told.estimates ? [table("Cells", told.estimates.cells, told.level), told.estimates.u.length ? [table("S", told.estimates.s, told.level), table("U", told.estimates.u, told.level)] : null, growth(told)]
       : h("p", {}, told.note),
+    (told.remarks ?? []).map((text) => h("p", { class: "note" }, text)),
     h("p", { class: "quiet" }, "Estimates change with every report; looking often and stopping when one pleases makes intervals too narrow."),
     h("p", { class: "quiet" }, "Protocol ", h("code", {}, told.fingerprint)),
   ];
@@ -52,14 +53,14 @@ function table(title, records, level) {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, h("table", {}, h("caption", {}, `${title}, ${100 * level} % intervals`),
     h("thead", {}, h("tr", {}, ["", "estimate", "low", "high", "interval"].map((text) => h("th", { scope: "col" }, text || "what")))),
     h("tbody", {}, records.map((record) => h("tr", {}, h("th", { scope: "row" }, record.name),
-      [record.estimate, record.low, record.high].map((value) => h("td", { class: "figure" }, percent(value))), h("td", {}, interval(record, most)))))));
+      [record.estimate_in_interval, record.low, record.high].map((value) => h("td", { class: "figure" }, percent(value))), h("td", {}, interval(record, most)))))));
 }
 
 function interval(record, most) {
   const at = (share) => 4 + (192 * Math.min(most, Math.max(0, share ?? 0))) / most;
   return s("svg", { class: "interval", viewBox: "0 0 200 18", "aria-hidden": "true" }, s("path", { class: "grid", d: "M4 9H196" }),
-    s("path", { class: record.estimate === null ? "range open" : "range", d: `M${at(record.low)} 9H${at(record.high)}` }),
-    record.estimate === null ? null : s("circle", { class: "estimate", cx: at(record.estimate), cy: 9, r: 4 }));
+    s("path", { class: record.estimate_in_interval === null ? "range open" : "range", d: `M${at(record.low)} 9H${at(record.high)}` }),
+    record.estimate_in_interval === null ? null : s("circle", { class: "estimate", cx: at(record.estimate_in_interval), cy: 9, r: 4 }));
 }
 
 /** The widest interval over the number of reports, and the goal. */

@@ -135,8 +135,8 @@ export function interval(record, most) {
   return s("svg", { class: "interval", viewBox: "0 0 200 18", role: "img",
     "aria-label": `${percent(record.low)} to ${percent(record.high)}, design sample ${percent(record.sample)}` },
     s("path", { class: "grid", d: "M4 9H196" }),
-    s("path", { class: record.estimate === null ? "range open" : "range", d: `M${at(Math.max(0, record.low))} 9H${at(Math.max(0, record.high))}` }),
-    record.estimate === null ? null : s("circle", { class: "estimate", cx: at(record.estimate), cy: 9, r: 4 }),
+    s("path", { class: record.estimate_in_interval === null ? "range open" : "range", d: `M${at(Math.max(0, record.low))} 9H${at(Math.max(0, record.high))}` }),
+    record.estimate_in_interval === null ? null : s("circle", { class: "estimate", cx: at(record.estimate_in_interval), cy: 9, r: 4 }),
     s("path", { class: "sample", d: `M${at(record.sample) - 4} 5l8 8m0 -8l-8 8` }));
 }
 

@@ -133,11 +133,12 @@ function figures(told) {
   const part = (caption, records) => {
     const most = Math.max(...records.flatMap((record) => [record.high, record.sample]), 0.01);
     return table(caption, ["", "estimate", "", `${short(100 * told.level)} % interval`, "design sample"],
-      records.map((record) => [record.name, percent(record.estimate), interval(record, Math.min(1, most)), `${percent(record.low)} to ${percent(record.high)}`, percent(record.sample)]), { class: "figures" });
+      records.map((record) => [record.name, percent(record.estimate_in_interval), interval(record, Math.min(1, most)), `${percent(record.low)} to ${percent(record.high)}`, percent(record.sample)]), { class: "figures" });
   };
   return [
     h("p", {}, `${count(told.reports)} reports. `, told.fit < 0.01 ? h("b", { class: "error" }, `Poor fit (p = ${told.fit.toPrecision(2)}): these reports can hardly come from this protocol.`) : `They fit the protocol (p = ${told.fit.toPrecision(2)}).`),
     told.hidden ? h("p", { class: "note" }, `${told.hidden} of ${told.cells.length} cells are not identified: their intervals are bounds that more reports will not close. Design “best” for “estimates of every cell” in the protocol step to tell them apart.`) : null,
+    ...told.remarks.map((text) => h("p", { class: "note" }, text)),
     narrower(),
     h("p", { class: "quiet" }, "● estimate with its interval   × design sample"),
     part("Cells", told.cells), part("S", told.s), told.u.length ? part("U", told.u) : null,

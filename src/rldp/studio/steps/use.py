@@ -119,6 +119,7 @@ def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "method": e.method,
         "fit": e.goodness_of_fit.p_value,
         "hidden": int((~e.identified).sum()),
+        "remarks": e.remarks,
         "forgery": forgery_in_words(e) if e.method == "inversion" else "",
         "cells": _beside(figure_records(cells, e.cells), sample.p_su.ravel().tolist()),
         "s": _beside(figure_records(list(schema.s_labels), e.s), sample.p_s.tolist()),
