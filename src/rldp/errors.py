@@ -10,6 +10,7 @@
 
     UserWarning
     ├── DoubtfulModelWarning           a regression whose assumption the reports contradict
+    ├── FreshDrawWarning               reports that are drawn anew at every call
     ├── KeptColumnsWarning             columns beside a report that no guarantee covers
     └── ReadingWarning                 a file that had to be converted to be read
 
@@ -130,6 +131,10 @@ class MissingExtraError(RldpError, ImportError):
 
 class DoubtfulModelWarning(UserWarning):
     """The reports contradict what a regression assumes."""
+
+
+class FreshDrawWarning(UserWarning):
+    """Reports of the same people are drawn anew at every call, and each tells more of them."""
 
 
 class KeptColumnsWarning(UserWarning):

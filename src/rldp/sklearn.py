@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
-from rldp.errors import DataError, MissingExtraError, ParameterError
+from rldp.errors import DataError, FreshDrawWarning, MissingExtraError, ParameterError
 from rldp.protocol.public_protocol import PublicProtocol
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.encode import read_columns
@@ -27,12 +29,21 @@ except ImportError:
     ) from None
 
 
+_FRESH = (
+    "Without a key every call of transform draws new reports, also within a pipeline: ε covers one "
+    "report of a person, and each further one tells more. Use record_id and key_file, which give a "
+    "person the same report again, or transform once and keep the reports."
+)
+_warned: WeakSet[ReleaseTransformer] = WeakSet()  # no attribute, because transform changes none
+
+
 class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # has no types
     """Turns frames with the columns of a protocol into reports, one column of labels.
 
     Every call of `transform` draws new reports, and each further report of a person costs privacy.
     A pipeline transforms its training data in `fit` and may do so again in `predict`. With
-    `record_id` and `key_file` a person gets the same report every time.
+    `record_id` and `key_file` a person gets the same report every time; without, the first call
+    gives a `FreshDrawWarning`.
 
     Args:
         protocol: the protocol, whole or public.
@@ -76,6 +87,9 @@ class ReleaseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "feature_names_in_")
         self._check(X)
         validate_data(self, X, reset=False, skip_check_array=True)
+        if self.key_file is None and self.record_id is None and self not in _warned:
+            _warned.add(self)
+            warnings.warn(_FRESH, FreshDrawWarning, stacklevel=4)
         released = self.protocol.release(
             X,
             record_id=self.record_id,

@@ -352,7 +352,7 @@ def test_what_is_shown_lies_in_its_interval(method):
             shown = part.estimate_in_interval
             assert (part.low <= shown).all()
             assert (shown <= part.high).all()
-            assert ((0 <= shown) & (shown <= 1)).all()
+            assert ((shown >= 0) & (shown <= 1)).all()
             is_share = (part.estimate >= 0) & (part.estimate <= 1)
             assert shown[is_share] == pytest.approx(part.estimate[is_share], abs=1e-12)
         parts = [e.cells, e.s, e.u]

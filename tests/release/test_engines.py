@@ -359,7 +359,15 @@ def test_clones_share_nothing_and_show_no_secret(keyed) -> None:
 def test_without_a_key_every_call_draws_again() -> None:
     frame = people().to_pandas()
     transformer = ReleaseTransformer(protocol()).fit(frame)
-    assert (transformer.transform(frame) != transformer.transform(frame)).any()
+    with pytest.warns(rldp.FreshDrawWarning, match="Use record_id and key_file") as told:
+        first = transformer.transform(frame)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    state = dict(vars(transformer))
+    assert (first != transformer.transform(frame)).any()  # says it once
+    assert vars(transformer) == state
+    with pytest.warns(rldp.FreshDrawWarning):
+        clone(transformer).fit_transform(frame)
 
 
 def test_what_is_wrong_with_the_input_is_said(keyed) -> None:

@@ -65,6 +65,7 @@ def test_the_index_of_pandas_stays_behind(p) -> None:
     assert p.release(shifted).index.equals(pd.RangeIndex(N))
 
 
+@pytest.mark.filterwarnings("ignore::rldp.FreshDrawWarning")
 @KEEPS
 def test_a_level_of_the_index_that_is_named_becomes_a_column(p) -> None:
     frame = pd.DataFrame(COLUMNS).set_index(["id", "town"])
@@ -164,6 +165,7 @@ def test_files_carry_no_metadata_of_their_source(p, tmp_path, end) -> None:
     assert b"pandas" not in content
 
 
+@pytest.mark.filterwarnings("ignore::rldp.FreshDrawWarning")
 def test_a_transformer_gives_no_index(p) -> None:
     frame = pd.DataFrame(COLUMNS).set_index("town")
     release = ReleaseTransformer(p).set_output(transform="pandas")
@@ -178,6 +180,7 @@ def test_a_transformer_gives_no_index(p) -> None:
 # ---- columns that are kept
 
 
+@pytest.mark.filterwarnings("ignore::rldp.FreshDrawWarning")
 @pytest.mark.parametrize("column", ["income", "sex"])
 def test_a_column_of_the_record_is_not_kept_by_mistake(p, tmp_path, column, capsys) -> None:
     frame = pa.table(COLUMNS)

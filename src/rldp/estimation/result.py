@@ -244,8 +244,8 @@ class Estimate:
             return ()
         return (
             f"{moved} of {len(shown)} estimates lie below 0 or above 100 %, as estimates that are "
-            f"linear in the reports may where noise dominates. Shown instead is the nearest value that the interval "
-            f"holds; such values need not add up to 100 %.",
+            f"linear in the reports may where noise dominates. Shown instead is the nearest value "
+            f"that the interval holds; such values need not add up to 100 %.",
         )
 
     def rounded(self, total: int) -> Integers:
