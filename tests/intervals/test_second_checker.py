@@ -346,7 +346,7 @@ def test_sets_of_any_size_are_read(set_kind):
     Q = [[[0.6, 0.4], [0.5, 0.5]], [[0.4, 0.6], [0.45, 0.55]], [[0.5, 0.5], [0.5, 0.5]]]
     document = forged(F.table.counts, {"kind": "dense", "Q": texts(Q)}, 1.0)
     document["uncertainty"] = documents.uncertainty_document(F)
-    document["certificate"] = {name: "9" * 400 for name in size_of(F) if name[0] in "qr"}
+    document["certificate"] = {name: "9" * 160 for name in size_of(F) if name[0] in "qr"}
     if set_kind == "renyi":
         document["uncertainty"]["order"] = "16"
     for factor in (1 + 1e-9, 1 - 1e-9):

@@ -10,7 +10,14 @@ import pytest
 
 from tests.support.files import ROOT, TESTS
 
-FILES = "test_proof.py", "test_forged_claims.py", "test_guarantees.py", "test_polytope_claims.py"
+FILES = (
+    "test_proof.py",
+    "test_forged_claims.py",
+    "test_guarantees.py",
+    "test_parts.py",
+    "test_polytope_claims.py",
+    "test_work.py",
+)
 OTHERS = (  # tests that take long, or ask the second checker
     "no_false or spoiled or families or mutated or no_multiplier or twelve_digits or seven_digits "
     "or check_with_intervals"

@@ -533,7 +533,7 @@ json_values = st.recursive(
     | st.integers(-(10**20), 10**20)
     | st.floats()
     | st.text(max_size=5)
-    | st.sampled_from(["0", "-1", "1/0", "7/3", "1e5", "٣", "9" * 400, "9" * 401, "1" * 10**5, ""])
+    | st.sampled_from(["0", "-1", "1/0", "7/3", "1e5", "٣", "9" * 160, "9" * 161, "1" * 10**5, ""])
     | st.sampled_from([2**63, -(10**400), 1e308, 5e-324, "dense", "known", "unary"]),
     lambda inner: (
         st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
@@ -640,7 +640,7 @@ def test_integers_too_long_to_be_written_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
-    ["1/0", "7/00", "1e9", " 1", "1_0", "+1", "٣", "1/-2", "", "/", 7, "1".zfill(401), "1" * 10**5],
+    ["1/0", "7/00", "1e9", " 1", "1_0", "+1", "٣", "1/-2", "", "/", 7, "1".zfill(161), "1" * 10**5],
 )
 def test_only_plain_fractions_are_read(text):
     document = valid("dense")
@@ -657,7 +657,7 @@ def test_only_plain_fractions_are_read(text):
         check(document)
 
 
-@pytest.mark.parametrize("quantile", ["0", "-7", "9" * 400, "1/" + "9" * 400, "9" * 400 + "/7"])
+@pytest.mark.parametrize("quantile", ["0", "-7", "9" * 160, "1/" + "9" * 160, "9" * 160 + "/7"])
 def test_no_quantile_keeps_the_checker_busy(quantile):
     document = valid("choice")
     document["certificate"]["quantile"] = quantile

@@ -16,6 +16,7 @@ prices           the search for the multipliers of these
 total_variation  balls of total variation
 polytope         mixtures of distributions
 balls            real numbers enclosed by balls
+work             how much of it there may be
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from rldp.errors import MissingExtraError
-from rldp.intervals import balls
+from rldp.intervals import balls, work
 from rldp.intervals.channels import Channel, Claim, read_channel
 from rldp.intervals.reading import entries, exact, need, read_levels, read_parts
 from rldp.intervals.sets import GivenU
@@ -44,7 +45,7 @@ def check_with_intervals(document: dict[str, Any]) -> None:
     if balls.flint is None:
         message = "Interval arithmetic needs python-flint: pip install 'rldp[intervals]'."
         raise MissingExtraError(message)
-    with balls.flint.ctx.workprec(balls.PRECISION):
+    with balls.flint.ctx.workprec(balls.PRECISION), work.budget():
         try:
             _check(document)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -58,6 +59,7 @@ def _check(document: dict[str, Any]) -> None:
     for place, claim in enumerate(_claims(document)):
         F = read_set(claim)
         shape = len(F.counts), len(F.counts[0])
+        work.spend(20 * shape[0] ** 2)
         levels = read_levels(claim["levels"], shape[0])
         if place == 0:
             largest = max(levels.values())

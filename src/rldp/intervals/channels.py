@@ -22,6 +22,7 @@ from rldp.intervals.reading import (
     rows,
 )
 from rldp.intervals.sets import GivenU, Set, taken
+from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
     from flint import arb
@@ -69,7 +70,9 @@ class Claim:
 
     def range(self, s: int, q: Column) -> tuple[arb, arb]:
         """A lower and an upper bound of q·R_s over F."""
+        spend(1)
         if (s, q) not in self._ranges:
+            spend(8 + 4 * len(q))
             fall = self.F.mean_gap(s, [max(q) - x for x in q])
             rise = self.F.mean_gap(s, [x - min(q) for x in q])
             self._ranges[s, q] = min(q) + rise, max(q) - fall
@@ -77,12 +80,14 @@ class Claim:
 
     def least(self, first: int | None = None, second: int | None = None) -> arb | None:
         """The smallest E of pairs with this first, or this second, S value; None without a pair."""
+        spend(len(self.factors))
         found = [E for pair, E in self.factors.items() if first == pair[0] or second == pair[1]]
         return smallest(found) if found else None
 
     def holds(self, first: Term, second: Term) -> bool:
         """Whether a1 q1·R_1 ≤ E a2 q2·R_2 is proved: by extremes, u by u, apart, or jointly."""
         (s1, a1, q1), (s2, a2, q2) = first, second
+        spend(8 + 2 * len(q1))
         E = self.factors[s1, s2]
         if a1 * max(q1) <= E * (a2 * min(q2)):
             return True
@@ -119,6 +124,7 @@ def independent(claim: Claim) -> None:
     claim.check_form(len(r_u[0]), len(r_s), 3)
     columns = list(zip(*r_u, strict=True))
     for s1, s2 in claim.factors:
+        spend(2 * len(r_s[s1]))
         seen = [pair for pair in zip(r_s[s1], r_s[s2], strict=True) if any(pair)]
         need(all(below for _, below in seen), f"an output of r_s tells s = {s1} from s = {s2}")
         worst = max(Fraction(*pair) for pair in seen)
@@ -153,6 +159,7 @@ def unary(claim: Claim) -> None:
         is_told = not other[s][z] and any(columns[s][z])
         need(not is_told or claim.least(first=s) is None, f"symbol {z} identifies s = {s}")
     for (s1, s2), E in claim.factors.items():
+        spend(4 * n_z)
         floor = E * min(
             (claim.range(s2, columns[s2][z])[0] / other[s2][z]).lower() for z in symbols[s2]
         )
@@ -183,6 +190,7 @@ def cells(claim: Claim) -> None:
     all_u = list(range(n_u))
     for (s1, s2), E in claim.factors.items():
         for some in [[u] for u in all_u] if isinstance(claim.F, GivenU) else [all_u]:
+            spend(2 * len(some))
             most = max(max(ratios[s1, u]) for u in some)
             least = min(min(ratios[s2, u]) for u in some)
             is_proved = ball(most) <= E * ball(least)

@@ -15,6 +15,7 @@ from rldp.intervals.balls import ball, power, smallest
 from rldp.intervals.prices import Conditional, cost, worst
 from rldp.intervals.reading import need
 from rldp.intervals.sets import Set, Side
+from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
     from flint import arb
@@ -67,6 +68,7 @@ class BudgetSet(Set):
         cells, total = self._cells(s), self.totals[s]
         need(len(x) == len(cells) > 0, "a plane needs an x for each cell with records")
         need(all(x_u > 0 for x_u in x), "a plane needs positive x")
+        spend(8 * len(gaps))
         x = [ball(x_u).mid() for x_u in x]  # exact from here on, whatever the search has left
         r = [ball(self.counts[s][u]) / total for u in cells]
         q, k = self.order, 1 + cost(self.order, r, x)

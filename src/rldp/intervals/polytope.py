@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from rldp.intervals.balls import ball, smallest
 from rldp.intervals.reading import need
 from rldp.intervals.sets import Set, Side, taken
+from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
     from flint import arb
@@ -28,6 +29,7 @@ class PolytopeSet(Set):
 
     def mean_gap(self, s: int, gaps: list[int]) -> arb:
         """The smallest mean of the corners in which s has a probability."""
+        spend(4 * len(self.corners) * len(gaps))
         means = [
             ball(sum(map(Fraction.__mul__, P[s], map(Fraction, gaps))) / sum(P[s]))
             for P in self.corners
@@ -46,6 +48,7 @@ class PolytopeSet(Set):
             (d1, alpha), (d2, beta) = ones[i], twos[j]
             return d1 * ball(beta) + ball(alpha) * (d2 - C * ball(beta))
 
+        spend(8 * len(self.corners) ** 2)
         own = [h(i, i) for i in range(len(self.corners))]
         if not all(value >= 0 for value in own):
             return False
@@ -58,6 +61,7 @@ class PolytopeSet(Set):
     def _weighted(self, s: int, gaps: list[arb]) -> list[tuple[arb, Fraction]]:
         """gaps·P_s and P(s) in each corner."""
         need(all(gap >= 0 for gap in gaps), "a gap is negative")
+        spend(4 * len(self.corners) * len(gaps))
         return [
             (
                 sum((ball(p) * gap for p, gap in zip(P[s], gaps, strict=True)), ball(0)),

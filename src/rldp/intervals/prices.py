@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from rldp.intervals.balls import power
+from rldp.intervals.work import spend
 
 Real = Any  # a float, or a ball
 
@@ -27,6 +28,7 @@ _STEPS = 100
 
 def cost(order: Fraction, r: list[Real], x: list[Real]) -> Real:
     """κ of R_u = r_u/x_u; order 1 is Kullback-Leibler."""
+    spend(2 * len(x))
     if order == 1:
         return sum(r_u * _log(x_u) for r_u, x_u in zip(r, x, strict=True))
     total = sum(r_u * power(x_u, order - 1) for r_u, x_u in zip(r, x, strict=True))
@@ -79,6 +81,7 @@ class Conditional:
 
     def _at(self, g: float) -> tuple[list[Real], Real, Real]:
         """(g + gap)^(1/q), their pull, and the price at which g is the best distance."""
+        spend(4 * len(self.gaps) + 4)
         y = [power(g + gap, self._root) for gap in self.gaps]
         parts = [r_u / y_u for r_u, y_u in zip(self.r, y, strict=True)]
         Z = sum(parts)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rldp.proof import ProofError
 
-_MOST_DIGITS = 400
+_MOST_DIGITS = 160  # of a number of a certificate
 _MOST_LEVEL = 100
 
 
@@ -25,21 +25,21 @@ def entries(value: Any, length: int) -> list[Any]:
     return list(value)
 
 
-def integer(text: Any) -> int:
+def integer(text: Any, most: int = _MOST_DIGITS) -> int:
     """An integer in decimal digits."""
     digits = text.removeprefix("-") if isinstance(text, str) else ""
-    is_integer = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    is_integer = digits.isascii() and digits.isdigit() and len(digits) <= most
     need(is_integer, "an integer is no string of decimal digits")
     return int(text)
 
 
-def rational(text: Any) -> Fraction:
+def rational(text: Any, most: int = _MOST_DIGITS) -> Fraction:
     """An integer or a fraction in decimal digits."""
     need(isinstance(text, str), "a fraction is no string of decimal digits")
     top, slash, bottom = text.partition("/")
-    denominator = integer(bottom) if slash else 1
+    denominator = integer(bottom, most) if slash else 1
     need(denominator > 0, "a fraction has no denominator above 0")
-    return Fraction(integer(top), denominator)
+    return Fraction(integer(top, most), denominator)
 
 
 def probabilities(value: Any) -> list[int]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from rldp.intervals.balls import ball
+from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
     from flint import arb
@@ -66,6 +67,7 @@ class KnownSet(Set):
 
     def mean_gap(self, s: int, gaps: list[int]) -> arb:
         """The mean itself."""
+        spend(len(gaps))
         total = self.totals[s]
         if not total:
             return super().mean_gap(s, gaps)

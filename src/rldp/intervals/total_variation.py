@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rldp.intervals.balls import ball
 from rldp.intervals.reading import need
 from rldp.intervals.sets import Set, Side
+from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
     from flint import arb
@@ -43,13 +44,12 @@ class TotalVariationSet(Set):
         total = self.totals[s]
         if not total:
             return ball(0)
-        row = self.counts[s]
-        sums = (
-            sum(count * min(gap, level) for count, gap in zip(row, gaps, strict=True))
-            - self.moved * level
-            for level in gaps
-        )
-        return ball(max(Fraction(0), *sums) / total)
+        spend(8 * len(gaps))
+        best, below, above = Fraction(0), 0, total  # Σ of count · gap below a level, and the rest
+        for level, count in sorted(zip(gaps, self.counts[s], strict=True)):
+            best = max(best, below + above * level - self.moved * level)
+            below, above = below + count * level, above - count
+        return ball(best / total)
 
     def is_sum_at_least(self, C: arb, first: Side, second: Side) -> bool:
         """Theorem 18; the pieces of [0, 1] that are not yet covered wait in a stack."""
@@ -103,6 +103,7 @@ class _Pair:
         """Lemma 17 (a): n P·d is at most this over F, d the mixed value of d at two nodes."""
         need(all(node.v + node.w >= self.C for node in (left, right)), "v + w is too small")
         need(all(0 <= node.x <= 1 for node in (left, right)), "a share is out of range")
+        spend(8 * len(self.counts))
         d = self._mixed(left, right)
         order = sorted(range(len(d)), key=d.__getitem__)
         top, level, below = d[order[-1]], d[order[-1]], 0
@@ -129,6 +130,7 @@ class _Pair:
     def node(self, x: arb) -> Node:
         """The v that makes the largest P·d least: there two cells tie, or one with all others."""
         gaps1, gaps2, C, share = *self.rough, float(self.sum), float(x)
+        spend(4 * len(gaps1) * len(gaps2))
         ties: list[tuple[float, arb]] = []
         for gap1, rough1 in zip(self.gaps1, gaps1, strict=True):
             ties.append((rough1, gap1))
@@ -150,6 +152,7 @@ class _Pair:
 
     def _rough_most(self, x: float, v: float) -> tuple[float, float]:
         """The largest n P·d in floats, and a slope of it in v."""
+        spend(2 * len(self.counts))
         gaps1, gaps2, w = *self.rough, float(self.sum) - v
         d = [(1 - x) * (v - gap) for gap in gaps1] + [x * (w - gap) for gap in gaps2] + [0.0]
         slopes = [1 - x] * len(gaps1) + [-x] * len(gaps2) + [0.0]

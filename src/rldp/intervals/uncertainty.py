@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,8 @@ from rldp.intervals.sets import GivenU, KnownSet, Set
 from rldp.intervals.total_variation import TotalVariationSet
 
 Table = list[list[int]]
+
+_MOST_DIGITS, _MOST_BITS = 400, 2**13  # of the fractions of a corner, and of their denominator
 
 
 def read_set(document: dict[str, Any]) -> Set:
@@ -39,10 +42,21 @@ def _polytope(document: dict[str, Any], counts: Table) -> Set:
     given = document["uncertainty"]["distributions"]
     need(isinstance(given, list) and 0 < len(given) <= 5000, "distributions are out of range")
     corners = [
-        [[rational(x) for x in entries(row, len(counts[0]))] for row in entries(P, len(counts))]
+        [
+            [rational(x, _MOST_DIGITS) for x in entries(row, len(counts[0]))]
+            for row in entries(P, len(counts))
+        ]
         for P in given
     ]
     flat = [[x for row in P for x in row] for P in corners]
+    for P in flat:
+        common = 1
+        for x in P:
+            common = math.lcm(common, x.denominator)
+            need(
+                common.bit_length() <= _MOST_BITS,
+                "a corner has no common denominator",
+            )
     need(all(min(P) >= 0 and sum(P) == 1 for P in flat), "a corner is no distribution")
     frequencies = [[Fraction(count, _sum(counts)) for count in row] for row in counts]
     return PolytopeSet(counts, _sum(counts), [frequencies, *corners])

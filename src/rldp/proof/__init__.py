@@ -86,7 +86,7 @@ others from `other` for every s; with a block for each cell, blocks of u outside
 
 Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas,
 `channels` states the claim for each kind of channel, `levels` has the levels of pairs, `parts` the
-parts of U, and `numbers` computes.
+parts of U, `numbers` computes, and `work` counts.
 
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be
@@ -106,6 +106,7 @@ from rldp.proof.parsing import ProofError, field, real
 from rldp.proof.parts import groups_of
 from rldp.proof.sets import GivenUSet, Set
 from rldp.proof.uncertainty import read_set
+from rldp.proof.work import budget
 
 __all__ = ["Proof", "ProofError", "ProvedGuarantee", "check", "exp_below", "is_quantile"]
 
@@ -149,6 +150,11 @@ def check(document: dict[str, Any]) -> Proof:
     Traceback (most recent call last):
     rldp.proof.parsing.ProofError: Not proved: output 0 at s = 0 against s = 1.
     """
+    with budget():
+        return _checked(document)
+
+
+def _checked(document: dict[str, Any]) -> Proof:
     epsilon = real(document, "epsilon", MOST)
     if "knows" in document:
         raise ProofError("Expected knows in a guarantee, and none beside.")
@@ -170,9 +176,13 @@ def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
     if "uncertainty" in document or "certificate" in document:
         raise ProofError("Expected a set and a certificate in each guarantee, and none beside.")
     proved: list[ProvedGuarantee] = []
+    channel: Channel | None = None
     for i, claim in enumerate(field(document, "guarantees", list)):
         try:
-            proved.append(_listed_proved(document, claim, is_first=not proved))
+            F = read_set(claim)
+            if channel is None or F.shape != channel.shape:
+                channel = read_channel(document, F.shape)
+            proved.append(_listed_proved(document, claim, F, channel, is_first=not proved))
         except ProofError as error:
             raise ProofError(f"Guarantee {i + 1}: {error}") from None
     if not proved:
@@ -181,11 +191,9 @@ def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
 
 
 def _listed_proved(
-    document: dict[str, Any], claim: dict[str, Any], *, is_first: bool
+    document: dict[str, Any], claim: dict[str, Any], F: Set, channel: Channel, *, is_first: bool
 ) -> ProvedGuarantee:
-    F = read_set(claim)
     levels = read_levels(claim.get("levels"), F.shape[0], "levels")
-    channel = read_channel(document, F.shape)
     if "knows" not in claim:
         return _proved(claim, F, levels, channel)
     if is_first:

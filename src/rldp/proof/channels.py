@@ -16,6 +16,7 @@ from rldp.proof.levels import Levels
 from rldp.proof.numbers import ONE, ceil
 from rldp.proof.parsing import SIGNED, ProofError, field, integers, ratio
 from rldp.proof.sets import Column, Group, Set, Side, Triple
+from rldp.proof.work import spend
 
 Rows = list[list[int]]
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class Claims:
 
     def holds(self, E: int, lhs: int, rhs: int) -> bool:
         """Whether lhs ≤ E rhs, for bounds in one unit."""
+        spend(4)
         room = rhs * E - lhs * ONE
         return room >= 0 and self._noted(room, rhs * E)
 
@@ -57,6 +59,11 @@ class Claims:
 class Channel(ABC):
     """A table of integers, read and with the sums that it must have."""
 
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+
     @abstractmethod
     def prove(self, claims: Claims) -> None:
         """Show that every condition holds, or raise ProofError."""
@@ -71,6 +78,11 @@ class Dense(Channel):
     """P(y|s) = q·R_s with q_u = Q[s][u][y]."""
 
     Q: list[Rows]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.Q), len(self.Q[0])
 
     def prove(self, claims: Claims) -> None:
         """For each y and pair."""
@@ -89,12 +101,18 @@ class Independent(Channel):
     r_s: Rows
     r_u: Rows
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.r_s), len(self.r_u)
+
     def prove(self, claims: Claims) -> None:
         """For each y2 and pair."""
         columns = list(zip(*self.r_u, strict=True))
         _each_output(claims, [columns] * len(self.r_s), self._worst)
 
     def _worst(self, s1: int, s2: int) -> tuple[int, int]:
+        spend(2 * len(self.r_s[s1]))
         a1, a2 = 0, 1
         for top, bottom in zip(self.r_s[s1], self.r_s[s2], strict=True):
             if top and not bottom:
@@ -134,6 +152,11 @@ class Choice(Channel):
     own: list[Rows]
     other: Rows
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.own), len(self.own[0])
+
     def prove(self, claims: Claims) -> None:
         """For each (b, z): q·R_b ≤ E other[b][z] and other[b][z] ≤ E' q·R_b.
 
@@ -168,6 +191,11 @@ class UnaryByValue(Channel):
     own: list[Rows]
     other: Rows
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.own), len(self.own[0])
+
     def prove(self, claims: Claims) -> None:
         """For each pair, z1 and z2: Λ_{s1}(z1) ≤ E Λ_{s2}(z2). This is the claim exactly.
 
@@ -189,6 +217,7 @@ class UnaryByValue(Channel):
             elif any(q) and claims.levels.least_of(s) is not None:
                 raise ProofError(f"Not private: own[{s}] has symbol {z}, which other never draws.")
         for s1, s2, E in claims.levels.promised:
+            spend(4 * len(highs[s1]))  # to sort them
             smallest = min(lows[s2])[0]
             for high, z1 in sorted(highs[s1], reverse=True):
                 if claims.holds(E, high, smallest):
@@ -214,6 +243,11 @@ class UnaryByCell(Channel):
     own: list[Rows]
     other: list[Rows]  # by s and u
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.own), len(self.own[0])
+
     def prove(self, claims: Claims) -> None:
         """For each pair, u1, u2, z1, z2: Λ_{s1,u1}(z1) ≤ E Λ_{s2,u2}(z2).
 
@@ -224,6 +258,7 @@ class UnaryByCell(Channel):
         highs: list[int] = []
         lows: list[int] = []
         for s, (rows, made_up) in enumerate(zip(self.own, self.other, strict=True)):
+            spend(8 * len(rows) * len(rows[0]))
             cells = [
                 pair
                 for row, made in zip(rows, made_up, strict=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from rldp.proof.numbers import ONE, exp_below
 from rldp.proof.parsing import ProofError, positive
+from rldp.proof.work import spend
 
 MOST = 100  # nats; a larger level is no promise
 
@@ -69,6 +70,7 @@ def _least(levels: tuple[Fraction | None, ...]) -> int | None:
 
 def read_levels(value: Any, n_s: int, name: str) -> Levels:
     """One number for all pairs, or a table of numbers and "inf" with "inf" on its diagonal."""
+    spend(25 * n_s * n_s)  # they are kept
     if not isinstance(value, list):
         level = positive(value, name, MOST)
         return Levels(

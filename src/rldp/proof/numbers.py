@@ -9,6 +9,8 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from rldp.proof.work import spend
+
 ONE = 1 << 128
 BITS = 384  # working precision for exp and the χ² law
 _WIDTH = 160  # working precision for logarithms
@@ -36,6 +38,8 @@ def root(n: int, k: int) -> int:
         return n
     if k == 2:
         return math.isqrt(n)
+    bits = n.bit_length()
+    spend(3 * (bits // (30 * k)).bit_length() + 6, bits)  # from 30 digits on, a step doubles them
     whole, rest = divmod(math.log2(n) / k, 1.0)
     x: int = (math.ceil(2.0 ** (rest + 53) * (1 + 2.0**-30)) << int(whole) >> 53) + 1
     while (quotient := n // pow(x, k - 1)) < x:
@@ -46,6 +50,7 @@ def root(n: int, k: int) -> int:
 def power_below(x: int, top: int, bottom: int) -> int:
     """The integer part of x^(top/bottom), both in units of 1/ONE."""
     more = bottom - top
+    spend(2, x.bit_length() * max(top, bottom))
     return root(x**top * ONE**more if more >= 0 else x**top // ONE**-more, bottom)
 
 
@@ -58,6 +63,7 @@ def log_below(x: int) -> int:
     >>> log_below(2 * ONE) * 10**30 // ONE
     693147180559945309417232121458
     """
+    spend(_WIDTH // 2, _WIDTH)
     e, one = x.bit_length() - 1, 1 << _WIDTH
     r = x << (_WIDTH - e) if e <= _WIDTH else x >> (e - _WIDTH)
     for _ in range(3):
@@ -98,6 +104,7 @@ def exp_below(x: Fraction, bits: int = BITS) -> tuple[int, int]:
     """
     h = bits + 2 * math.ceil(abs(x)).bit_length()
     width = h + bits
+    spend(2 * h, 2 * width)
     m, e = math.floor((1 + x / 2**h) * 2**width), -width
     for _ in range(h):
         cut = max(0, 2 * m.bit_length() - width)
@@ -120,6 +127,7 @@ def is_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
     step = math.floor(min(x, Fraction(2 * df + 1000)) * 2**BITS)
     if step <= 0:
         return False
+    spend(4 * (df + 1000), 4 * BITS)
     j, term, total, exponent = 2 - df % 2, 1 << BITS, 0, -BITS
     while term:  # ends, as x/j < 1/2 from some j on
         term = (term * step // j) >> BITS

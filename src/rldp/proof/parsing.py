@@ -6,8 +6,8 @@ import re
 from fractions import Fraction
 from typing import Any
 
-NATURAL, SIGNED = re.compile("[0-9]{1,400}"), re.compile("-?[0-9]{1,400}")
-_RATIO = re.compile("(-?[0-9]{1,400})(?:/([0-9]{1,400}))?")
+MOST_DIGITS = 160  # of a number in a certificate; honest ones have 20, and up to 90 where ε = 100
+NATURAL, SIGNED = re.compile("[0-9]{1,80}"), re.compile(f"-?[0-9]{{1,{MOST_DIGITS}}}")
 
 
 class ProofError(ValueError):
@@ -69,9 +69,12 @@ def positive(value: Any, name: str, most: float) -> Fraction:
     return Fraction(value)
 
 
-def ratio(text: Any, name: str) -> Fraction:
-    """An integer or a fraction in decimal digits."""
-    match = _RATIO.fullmatch(text) if isinstance(text, str) else None
+def ratio(text: Any, name: str, digits: int = MOST_DIGITS) -> Fraction:
+    """An integer or a fraction in so many decimal digits at most, above and below."""
+    pattern = f"(-?[0-9]{{1,{digits}}})(?:/([0-9]{{1,{digits}}}))?"
+    match = re.fullmatch(pattern, text) if isinstance(text, str) else None
     if match is None or (match[2] and not int(match[2])):
-        raise ProofError(f"Expected an integer or a fraction in decimal digits at {name}.")
+        raise ProofError(
+            f"Expected an integer or a fraction of at most {digits} decimal digits at {name}."
+        )
     return Fraction(int(match[1]), int(match[2] or 1))

@@ -20,6 +20,7 @@ from rldp.proof.numbers import (
     root,
 )
 from rldp.proof.parsing import ProofError, needs
+from rldp.proof.work import spend
 
 Column = tuple[int, ...]  # q over u
 Group = Sequence[int]  # of U values, one of which someone knows a person to have
@@ -68,6 +69,7 @@ class Set:
 
     def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:  # noqa: ARG002  # true of any s
         """Upper and lower bound of q·R_s over F in units of 1/ONE."""
+        spend(2 * len(q))
         return max(q) * ONE, min(q) * ONE
 
     def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
@@ -91,6 +93,7 @@ class KnownSet(Set):
         total = self.totals[s]
         if not total:
             return super().bounds(s, q, mu, nu)
+        spend(2 * len(q))
         weighted = sum(c * x for c, x in zip(self.counts[s], q, strict=True)) * ONE
         return ceil(weighted, total), weighted // total
 
@@ -123,6 +126,8 @@ class PolytopeSet(Set):
             return None
         needs("Lemma 6", first.s != second.s, E > 0, first.a >= 0, second.a >= 0)
         ones, twos = self._means(first), self._means(second)
+        bits = max(x.bit_length() for mean in (*ones, *twos) for x in mean)
+        spend(10 * len(ones) ** 2, 4 * bits)
         for i, j in combinations_with_replacement(range(len(self.corners)), 2):
             g = [
                 E * b * alpha - ONE * a * beta
@@ -135,6 +140,7 @@ class PolytopeSet(Set):
 
     def _means(self, side: Side) -> list[tuple[int, int]]:
         """a q·P_s and P(s) in each corner."""
+        spend(4 * len(self.corners) * len(side.q))
         needs("Lemma 6", all(len(side.q) == len(table[side.s]) for table in self.corners))
         return [
             (side.a * sum(map(int.__mul__, side.q, table[side.s])), sum(table[side.s]))
@@ -301,6 +307,7 @@ def _corners(counts: list[int], gaps: list[int]) -> list[int]:
 
 def _fall(counts: list[int], gaps: list[int], y: int) -> int:
     """L(y): the least Σ gap_u b_u over 0 ≤ b ≤ counts with sum y, which is not above their sum."""
+    spend(4 * len(gaps))
     total = 0
     for u in sorted(range(len(gaps)), key=gaps.__getitem__):
         b = min(counts[u] * ONE, y)

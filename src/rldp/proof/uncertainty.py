@@ -20,6 +20,7 @@ from rldp.proof.sets import (
 )
 
 _MOST_CORNERS = 5000  # of a polytope
+_MOST_DIGITS, _MOST_BITS = 400, 2**13  # of its probabilities, and of what they have in common
 _MOST_ORDER = 16  # of a Rényi set, and the largest denominator of its order
 
 
@@ -80,10 +81,14 @@ def _corner(P: Any, shape: tuple[int, int], name: str) -> list[list[int]]:
     is_table = isinstance(P, list) and len(P) == shape[0]
     if not is_table or not all(isinstance(row, list) and len(row) == shape[1] for row in P):
         raise ProofError(f"Expected a table of {shape[0]} × {shape[1]} fractions at {name}.")
-    exact = [[ratio(x, name) for x in row] for row in P]
+    exact = [[ratio(x, name, _MOST_DIGITS) for x in row] for row in P]
+    unit = 1
+    for x in (x for row in exact for x in row):
+        unit = math.lcm(unit, x.denominator)
+        if unit.bit_length() > _MOST_BITS:
+            raise ProofError(f"Expected a common denominator of at most 2^{_MOST_BITS} at {name}.")
     if any(x < 0 for row in exact for x in row) or sum(map(sum, exact)) != 1:
         raise ProofError(f"Expected probabilities that sum to 1 at {name}.")
-    unit = math.lcm(*(x.denominator for row in exact for x in row))
     return [[int(x * unit) for x in row] for row in exact]
 
 

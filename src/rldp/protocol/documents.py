@@ -20,7 +20,7 @@ from rldp.uncertainty import kind_of as kind_of_set
 
 Document = dict[str, Any]
 _NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
-_NUMBER = re.compile("-?[0-9]{1,400}(/[0-9]{1,400})?")
+_NUMBER = re.compile("-?[0-9]{1,160}(/[0-9]{1,160})?")
 _LONGEST_NAME = 100
 _Kind = TypeVar("_Kind")
 
