@@ -270,3 +270,16 @@ def test_the_star_is_for_the_smallest_error_among_equal_promises(capsys):
         comparison(chosen, F)
         rows = capsys.readouterr().out.splitlines()
         assert next(row.split()[0] for row in rows if "★" in row) == best
+
+
+@pytest.mark.parametrize("command", ["design", "compare"])
+def test_confidence_sets_say_that_they_need_a_random_sample(command, capsys):
+    words = [command, *ADULT, "--epsilon", "1", "--protocol", "grr"]
+    told = {}
+    for kind in ("chi-square", "total-variation", "all"):
+        assert main([*words, "--set", kind]) == 0
+        told[kind] = " ".join(capsys.readouterr().out.split())
+    sentence = "he records must be a simple random sample of the people who will report: survey"
+    assert told["chi-square"].count(sentence) == 1
+    assert told["total-variation"].count(sentence) == 1
+    assert "simple random sample" not in told["all"]

@@ -37,13 +37,15 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: st
     what = _ESTIMATED.get(goal, _ESTIMATED[_CELLS])
     has_best = any(record["protocol"] == _BEST for record in records)
     of = f" of those that promise as much as {_BEST}" if has_best else ""
+    private = set_in_words(F).partition(";")[0]
+    sampling = f" {F.assumption[:1].upper()}{F.assumption[1:]}." if F.assumption else ""
     paragraph(
         f"± the root mean squared error, in percentage points, of estimates of {what} from "
         f"{F.table.n:,} reports, ★ the smallest{of}; how many reports estimate all of them to ± 1 "
         f"percentage point (95 % intervals), and what share of them can be estimated; the "
-        f"information that is kept of H(X) = {bits:.3f} bits. All are {set_in_words(F)} against "
-        f"someone who knows nothing else about the person. What else each promises: ε against "
-        f"someone who knows U, and ε whatever is true."
+        f"information that is kept of H(X) = {bits:.3f} bits. All are {private} against someone "
+        f"who knows nothing else about the person. What else each promises: ε against "
+        f"someone who knows U, and ε whatever is true.{sampling}"
     )
 
 

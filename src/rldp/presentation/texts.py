@@ -82,11 +82,12 @@ def schema_title(schema: Schema) -> str:
 
 
 def set_in_words(F: UncertaintySet) -> str:
-    """For which distributions there is privacy."""
+    """For which distributions there is privacy; after a semicolon, under which conditions."""
     records = f"{F.table.n:,} records"
     if F.table.dropped:
         records += f" ({F.table.dropped:,} with missing values dropped)"
-    return F.in_words(records)
+    words = F.in_words(records)
+    return f"{words}; {F.assumption}" if F.assumption else words
 
 
 def gap_in_words(p: ReleaseProtocol) -> str:

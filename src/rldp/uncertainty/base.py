@@ -48,6 +48,7 @@ class UncertaintySet(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     constants: ClassVar[tuple[str, ...]] = ()  # attributes that certificates carry
     condition: ClassVar[str] = "for every distribution in F"
+    assumption: ClassVar[str] = ""  # about the records, without which F may miss the truth
     is_offered: ClassVar[bool] = True  # as the F of a design, which holds P̂
     is_simplex: ClassVar[bool] = False  # F is all P with P_{u|s} ≥ P^min_{u|s}
 
@@ -207,8 +208,17 @@ class UncertaintySet(ABC):
 
 
 class ConfidenceSet(UncertaintySet):
-    """A set that holds the truth with probability 1-α over the draw of the table."""
+    """A set that holds the truth with probability 1-α over the draw of the table.
 
+    The draw is a simple random sample: the records are independent draws from the truth. Weights,
+    strata and clusters of a survey make frequencies vary more or less than those of such a sample,
+    in a way that the counts do not show, so no set here takes them into account.
+    """
+
+    assumption = (
+        "the records must be a simple random sample of the people who will report: survey weights, "
+        "strata and clusters are not taken into account"
+    )
     parameters: ClassVar[tuple[Parameter, ...]] = (ALPHA,)
 
     def __init__(self, table: Table, alpha: float = 0.05) -> None:

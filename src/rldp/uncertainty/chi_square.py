@@ -16,6 +16,9 @@ from rldp.uncertainty.shared_budget import BudgetSet
 class ChiSquareSet(BudgetSet):
     """The (1-α)-confidence set of a χ² test on the table: {P : Σ P̂_x²/P_x ≤ 1 + B}, eq:chi22.
 
+    It holds the truth with probability 1-α in large simple random samples. With survey weights or
+    clusters it holds the truth less often.
+
     >>> from rldp.tables.table import Table
     >>> F = ChiSquareSet(Table([[62, 14], [876, 48]]), alpha=0.05)
     >>> round(F.radius, 9)

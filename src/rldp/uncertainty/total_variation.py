@@ -20,7 +20,8 @@ _ULP = float(np.finfo(float).eps)
 class TotalVariationSet(ConfidenceSet):
     """{P : ‖P - P̂‖₁ ≤ radius}, radius² = 2 log((2^c - 2)/α)/n for c cells.
 
-    Formal guarantee: it holds the truth with probability 1-α at least, for every n (Weissman et
+    Formal guarantee: it holds the truth of which the table is a simple random sample with
+    probability 1-α at least, for every n (Weissman et
     al.: Hoeffding's inequality for each of the 2^c - 2 events in which P and P̂ can differ).
 
     >>> from rldp.tables.table import Table
