@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import rldp
 from benchmarks.timing import Effort, best_of, show
 from rldp.channel import Channel
-from rldp.estimation.contrasts import sums_over_s, sums_over_u
+from rldp.utility.contrasts import sums_over_s, sums_over_u
 from rldp.estimation.em import likelihood
 from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.likelihood_fit import maximum

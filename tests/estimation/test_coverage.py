@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.stats import binom
 import rldp
 from rldp.channel import DenseChannel, UnaryChannel
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.inversion import Inverse, Inverted, inverted
+from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.report_counts import counts_from
 from rldp.estimation.weights_point import design_point
@@ -89,7 +90,7 @@ def test_intervals_that_forget_the_noise_of_the_release_fail():
     for counts in collections(found, p, N, TIMES, seed=1):
         right = inverted(inverse, counts)
         sampling = (np.diag(p) - np.outer(p, p)) / N
-        wrong = Inverted(inverse, right.p, sampling, right.effective_n)
+        wrong = replace(right, combined=sampling)
         covered += hits(wrong.figures(np.eye(9), 0.95), p)
     assert np.all(covered < binom.ppf(ALARM, TIMES, 0.94))
 

@@ -123,7 +123,7 @@ def test_weighted_errors_are_those_of_a_loop():
     w = rng.uniform(0.2, 3, size=300)
     e = P.estimate(codes, weights=w)
     inverse = e.inverted.inverse
-    a = inverse.G[:, codes]  # what each report says of each cell, up to a constant
+    a = inverse.weights(np.eye(8))[:, codes]  # what each report says of each cell, up to a constant
     mean = a @ w / w.sum()
     kish = w.sum() ** 2 / (w @ w)
     loop = np.zeros((8, 8))

@@ -31,7 +31,7 @@ from rldp.estimation.moments import moments
 from rldp.estimation.promised_influence import promised_influence
 from rldp.estimation.weights_point import INFLUENCE, weights_point
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
-from rldp.tables.limits import check_designable
+from rldp.tables.limits import MOST_CELLS_SEARCHED, check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal, U, as_goal
 
@@ -148,7 +148,9 @@ def design(
         progress=progress,
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
-    if protocol in (*PROGRAMMES, BEST):
+    if protocol == BEST and uncertainty.table.counts.size > MOST_CELLS_SEARCHED:
+        draft = _unsearched(bounds, options)
+    elif protocol in (*PROGRAMMES, BEST):
         draft = searched(protocol, bounds, options)
     else:
         draft = _family(protocol, bounds, options, parameters or {})
@@ -192,6 +194,17 @@ def _family(name: str, bounds: str, options: programmes.Options, pinned: Pinned)
     if options.goal is not None:
         return _for_goal(name, options, pinned)
     return closed_form(name, options.F, options.epsilon, bounds, pinned, options.layers)
+
+
+def _unsearched(bounds: str, options: programmes.Options) -> Draft:
+    """The best of a table that is too large for a search."""
+    if options.hidden:
+        raise ParameterError(
+            f"Expected a table of at most {MOST_CELLS_SEARCHED:,} cells for reports that do not "
+            f"read S, got {options.F.table.counts.size:,}; choose fewer columns or fewer levels.",
+            argument="hidden",
+        )
+    return _family("ue", bounds, options, {})
 
 
 def _for_goal(name: str, options: programmes.Options, pinned: Pinned) -> Draft:

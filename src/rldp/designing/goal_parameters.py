@@ -52,7 +52,7 @@ def closed_form_for_goal(
     """
     pinned = dict(pinned or {})
 
-    def made(chosen: Mapping[str, float]) -> tuple[tuple[float, float], Draft]:
+    def made(chosen: Mapping[str, float | str]) -> tuple[tuple[float, float], Draft]:
         draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
         return aim.cost(draft.channel, F.table), draft
 
@@ -77,4 +77,8 @@ def closed_form_for_goal(
                 break
             step = np.array([axis[1] - axis[0] for axis in axes])
             low, high = np.maximum(low, centre - step), np.minimum(high, centre + step)
+    elif name == "ue" and not pinned:  # too many outputs for a grid: best for rare cells
+        cost, draft = made({"variant": "optimised"})
+        if cost < best and is_allowed(draft.channel):
+            found = draft
     return replace(found, goal=aim.goal)

@@ -17,7 +17,6 @@ likelihood_fit, em  maximum likelihood estimates, and their algorithm
 prior_fit           Bayesian estimates
 identifiability     what reports can determine
 interval_estimates  standard errors and intervals
-contrasts           coefficients of marginals and cells
 strata              finite populations and strata
 result              the estimate
 rounding            tables of integers with rounded margins

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rldp._types import Array
 from rldp.channel import Channel
-from rldp.estimation.inversion import Inverse
+from rldp.estimation.inversion import Inverse, some_rows
 from rldp.estimation.moments import moments
 from rldp.estimation.promised_influence import largest_weights
 from rldp.estimation.weights_point import design_point
@@ -28,12 +29,20 @@ def channel_error(
     if channel.n_outputs <= MOST_LISTED:
         return goal_error(channel.matrix, goal, table.p_su, bound, largest_bound)
     inverse = Inverse.at(moments(channel), design_point(channel, table))
-    C = goal.functionals.reshape(len(goal.functionals), -1)
-    is_known = inverse.identified(C)
+    rows, p = goal.functionals, table.p_su.ravel()
+    variances, influences = zip(
+        *((_variance(inverse, C, p), largest_weights(inverse, C)) for C in some_rows(rows)),
+        strict=True,
+    )
     return GoalError(
         goal,
-        np.where(is_known, inverse.variance(C, table.p_su.ravel()), np.inf),
+        np.concatenate(variances),
         None if bound is None else float(bound),
-        largest_weights(inverse, C),
+        np.concatenate(influences),
         None if largest_bound is None else float(largest_bound),
     )
+
+
+def _variance(inverse: Inverse, C: Array, p: Array) -> Array:
+    """n times the variances; ∞ of what cannot be estimated."""
+    return np.where(inverse.identified(C), inverse.variance(C, p), np.inf)

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from rldp._types import Array, Flags
 from rldp.channel import Channel
 from rldp.errors import DataError
-from rldp.estimation.contrasts import sums_over_s, sums_over_u
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import moments
+from rldp.utility.contrasts import sums_over_s, sums_over_u
 
 _WIDENINGS = 60  # by which a confidence box without a distribution is widened
 
@@ -53,7 +53,7 @@ def identifiability(channel: Channel) -> Identifiability:
     n_s, n_u = channel.shape
     m = n_s * n_u
     inverse = Inverse.at(moments(channel), np.full(m, 1 / m))
-    rank = inverse.V.shape[1] + 1
+    rank = inverse.rank + 1
     return Identifiability(
         rank=rank,
         is_full=rank == m,
@@ -113,7 +113,7 @@ def _least(c: Array, box: LinearConstraint) -> float | None:
 
 def full_table(inverse: Inverse, purpose: str) -> None:
     """Raise an error if not all cells are identified, and `purpose` needs all of them."""
-    missing = len(inverse.p0) - 1 - inverse.V.shape[1]
+    missing = len(inverse.p0) - 1 - inverse.rank
     if missing:
         raise DataError(
             f"Expected a table that the reports determine for {purpose}, this protocol leaves "

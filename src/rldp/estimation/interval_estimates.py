@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,12 @@ class Figures:
         title = f"{self.name}: " if self.name else ""
         rows = (f"{field}={getattr(self, field)}" for field in _FIELDS)
         return f"<{title}{', '.join(rows)}>"
+
+
+def together(parts: Sequence[Figures]) -> Figures:
+    """Figures of one axis, one part after the other."""
+    arrays = {field: np.concatenate([getattr(x, field) for x in parts]) for field in _FIELDS}
+    return Figures(**arrays)
 
 
 _FIELDS = ("estimate", "std_error", "low", "high", "identified")

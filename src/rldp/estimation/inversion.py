@@ -9,22 +9,39 @@ with z the mean of the features and C the projection onto vectors that sum to 0.
 least squares with weights fixed before any report is seen, hence exactly unbiased for every p, and
 it sums to 1. If M is square and regular it is the inverse of M, whatever the weights.
 A quantity c·p is identified iff c is, up to a constant, in the row space of W M C.
+
+Wide tables have a matrix G of a gigabyte. So what asks for estimates multiplies by G, some rows at
+a time, and an `Inverse` that knows a structure of its channel never builds it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from rldp._types import Array, Flags
+from rldp.errors import TooLargeError
 from rldp.estimation.interval_estimates import Figures, normal_quantile
-from rldp.estimation.moments import Moments
+from rldp.estimation.moments import Moments, UnaryMoments
 from rldp.estimation.report_counts import ReportCounts
 
 _INVISIBLE = 1e-7  # a canonical correlation that 10^14 reports could not tell from 0
 _RTOL = 1e-8
+MOST_CELLS = 3_000  # of a table for which matrices of cells by cells, or of features, are built
 _CAREFUL = 10.0  # √(nv/h²) above which the correction for small counts fades
+_AT_ONCE = 2**19  # entries of rows that are looked at together
+
+
+class _Dense(NamedTuple):
+    """Singular values, identified directions, and G."""
+
+    correlations: Array
+    V: Array
+    G: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +51,61 @@ class Inverse:
     Args:
         features: of the channel.
         p0: where the weights are best, shape (cells,), positive.
-        correlations: canonical correlations of record and features at p0 uniform, descending.
-        V: orthonormal basis of the identified directions, shape (cells, rank).
-        G: shape (cells, features).
     """
 
     features: Moments
     p0: Array
-    correlations: Array
-    V: Array
-    G: Array
 
-    @classmethod
-    def at(cls, features: Moments, p0: Array) -> Inverse:
+    @staticmethod
+    def at(features: Moments, p0: Array) -> Inverse:
         """The linear map with the smallest variance at p0 of all that are unbiased."""
-        mean = features.M @ p0
+        if isinstance(features, UnaryMoments) and features.is_one_bit_each:
+            return _BitsInverse(features, p0)
+        return Inverse(features, p0)
+
+    @cached_property
+    def _dense(self) -> _Dense:
+        self.check_size("This")
+        features, p0 = self.features, self.p0
+        mean = features.mean(p0)
         centred = features.M - features.M.mean(axis=1, keepdims=True)
         left, singular, right = np.linalg.svd(features.whitened(centred, mean), full_matrices=False)
         seen = singular > _INVISIBLE * np.sqrt(len(p0))
         V = right[seen].T
         G = (V / singular[seen]) @ features.unwhitened(left[:, seen].T, mean)
-        return cls(features, p0, singular / np.sqrt(len(p0)), V, G)
+        return _Dense(singular / np.sqrt(len(p0)), V, G)
+
+    def check_size(self, what: str) -> None:
+        """Refuse what builds a matrix of cells by cells where it would be huge."""
+        if len(self.p0) > MOST_CELLS:
+            raise TooLargeError(
+                f"{what} needs a matrix of cells by cells: expected at most {MOST_CELLS:,} cells, "
+                f"got {len(self.p0):,}; merge levels, or estimate the table by inversion from "
+                f"reports of unary encoding or of sets, which need none."
+            )
+
+    @property
+    def correlations(self) -> Array:
+        """Canonical correlations of record and features at p0 uniform, descending."""
+        return self._dense.correlations
+
+    @property
+    def V(self) -> Array:  # noqa: N802  # a matrix
+        """An orthonormal basis of the identified directions, shape (cells, rank)."""
+        return self._dense.V
+
+    @property
+    def rank(self) -> int:
+        """The number of identified directions."""
+        return int(self.V.shape[1])
+
+    def weights(self, C: Array) -> Array:
+        """C G: how much each feature counts for the quantities C, shape (rows, features)."""
+        return np.asarray(C @ self._dense.G)
+
+    def shift(self, x: Array) -> Array:
+        """G x, for a change of the features."""
+        return np.asarray(self._dense.G @ x)
 
     def identified(self, C: Array) -> Flags:
         """Whether each row of C, shape (rows, cells), is a quantity that the reports determine."""
@@ -65,13 +116,80 @@ class Inverse:
 
     def estimates(self, mean: Array) -> Array:
         """p̂ for the mean of the features, shape (cells,)."""
-        return np.asarray(self.p0 + self.G @ (mean - self.features.M @ self.p0))
+        return np.asarray(self.p0 + self.shift(mean - self.features.mean(self.p0)))
+
+    def offsets(self, C: Array, A: Array) -> Array:
+        """What the estimates of C·p are beside A·features, A = C G."""
+        return np.asarray(C @ self.p0 - A @ self.features.mean(self.p0))
 
     def variance(self, C: Array, p: Array) -> Array:
         """n times the variance of the estimates of C·p if p is true."""
-        A = C @ self.G
+        A = self.weights(C)
         moment = self.features.squares(A, np.zeros(len(A))) @ p
-        return np.maximum(0.0, moment - (A @ (self.features.M @ p)) ** 2)
+        return np.maximum(0.0, moment - (A @ self.features.mean(p)) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _BitsInverse(Inverse):
+    """Unary encoding with a bit for each cell, without any matrix.
+
+    A bit alone estimates its cell by p̃ = (bit - o)/(k - o), with chance k for the own cell and o
+    for others. Its covariance, diag(v/(k - o)² + p²) - ppᵀ with the variance v of a bit, is Σ at
+    p0; and least squares with Σp = 1 give p̂ = p̃ + Σ1 (1 - 1·p̃)/(1·Σ1).
+    """
+
+    features: UnaryMoments
+
+    @cached_property
+    def _slopes(self) -> tuple[Array, Array]:
+        """1/(k - o), and Σ1/(1·Σ1)."""
+        own, other = self.features.own[:, 1], self.features.other[:, 1]
+        ones = other + (own - other) * self.p0
+        spread = ones * (1 - ones) / (own - other) ** 2 + self.p0**2 - self.p0  # as Σp0 = 1
+        return 1 / (own - other), spread / spread.sum()
+
+    @property
+    def rank(self) -> int:
+        """All directions."""
+        return len(self.p0) - 1
+
+    def identified(self, C: Array) -> Flags:
+        """All quantities are."""
+        return np.ones(len(C), dtype=np.bool_)
+
+    def weights(self, C: Array) -> Array:
+        """Silence has no weight."""
+        slope, share = self._slopes
+        A = np.zeros((len(C), len(self.p0), 2))
+        A[:, :, 1] = (C - (C @ share)[:, None]) * slope
+        return A.reshape(len(C), -1)
+
+    def variance(self, C: Array, p: Array) -> Array:
+        """By Σ at p."""
+        slope, share = self._slopes
+        A = C - (C @ share)[:, None]
+        ones = self.features.mean(p).reshape(-1, 2)[:, 1]
+        A_p = A @ p
+        return np.maximum(0.0, A**2 @ (ones * (1 - ones) * slope**2 + p**2) - A_p**2)
+
+    def shift(self, x: Array) -> Array:
+        """The same for one vector of features."""
+        slope, share = self._slopes
+        alone = slope * x.reshape(-1, 2)[:, 1]
+        return np.asarray(alone - share * alone.sum())
+
+
+def some_rows(C: Array) -> Iterator[Array]:
+    """The rows of C, shape (rows, ...), flat and so many at a time that they need little memory.
+
+    >>> [len(part) for part in some_rows(np.zeros((3, 2, 2)))]
+    [3]
+    """
+    size = max(1, int(np.prod(C.shape[1:])))
+    step = max(1, _AT_ONCE // size)
+    for start in range(0, len(C), step):
+        part = C[start : start + step]
+        yield np.ascontiguousarray(part.reshape(len(part), size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +199,43 @@ class Inverted:
     Args:
         inverse: the linear map.
         p: the estimate, shape (cells,).
-        covariance: of it, shape (cells, cells); 0 in directions that are not identified.
         effective_n: number of reports with equal weights that have the same information.
+        seen: the mean of the features with squared weights, which variances need.
+        drift: the same less the mean with weights, as a change of the estimate.
+        combined: the covariance if it is not that of reports alone, shape (cells, cells).
         fraction: share of a finite population that was sampled, which reduces the variance.
     """
 
     inverse: Inverse
     p: Array
-    covariance: Array
     effective_n: float
+    seen: Array
+    drift: Array
+    combined: Array | None = None
     fraction: float = 0.0
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of the estimate, shape (cells, cells); 0 in directions that are not identified."""
+        if self.combined is not None:
+            return self.combined
+        self.inverse.check_size("A covariance")
+        G = self.inverse.weights(np.eye(len(self.p)))
+        covariance = self.inverse.features.sandwich(G, self.seen) + np.outer(self.drift, self.drift)
+        return covariance / self._degrees
+
+    def covariances(self, C: Array, D: Array) -> Array:
+        """Covariances of the estimates of C_j·p and D_j·p, shape (rows,)."""
+        if self.combined is not None:
+            return np.asarray(((C @ self.combined) * D).sum(axis=1))
+        A = self.inverse.weights(C)
+        B = A if D is C else self.inverse.weights(D)
+        found = self.inverse.features.covariances(A, B, self.seen)
+        return np.asarray((found + (C @ self.drift) * (D @ self.drift)) / self._degrees)
+
+    @property
+    def _degrees(self) -> float:
+        return max(1.0, self.effective_n - 1)
 
     @property
     def identified_by(self) -> Inverse:
@@ -108,12 +253,12 @@ class Inverted:
         nv/h² exceeds 100.
         """
         features, n = self.inverse.features, self.effective_n
-        A = C @ self.inverse.G
-        offset = C @ self.inverse.p0 - A @ (features.M @ self.inverse.p0)
+        A = self.inverse.weights(C)
+        offset = self.inverse.offsets(C, A)
         theta = C @ self.p
         least, most = C.min(axis=1), C.max(axis=1)
         centre = np.clip(theta, least, most)
-        variance = np.maximum(0.0, np.einsum("jx,xk,jk->j", C, self.covariance, C))
+        variance = np.maximum(0.0, self.covariances(C, C))
         rest = 1 - self.fraction
         second = n * variance + rest * centre**2
         squares = features.squares(A, offset)
@@ -154,7 +299,5 @@ def inverted(inverse: Inverse, counts: ReportCounts) -> Inverted:
     """The estimate from counted reports, with the covariance estimated from the same reports."""
     n, one = counts.effective_n, counts.squares_mean
     # with unequal weights, deviations are taken from the weighted mean
-    shift = inverse.G @ (one - counts.mean)
-    covariance = inverse.features.sandwich(inverse.G, one) + np.outer(shift, shift)
-    covariance /= max(1.0, n - 1)
-    return Inverted(inverse, inverse.estimates(counts.mean), covariance, n)
+    drift = inverse.shift(one - counts.mean)
+    return Inverted(inverse, inverse.estimates(counts.mean), n, one, drift)

@@ -46,6 +46,10 @@ class Maximised:
         """The map that says which quantities are identified."""
         return self.inverse
 
+    def covariances(self, C: Array, D: Array) -> Array:
+        """Covariances of the estimates of C_j·p and D_j·p."""
+        return np.asarray(((C @ self.covariance) * D).sum(axis=1))
+
     def figures(self, C: Array, level: float, family: int = 1) -> Figures:
         """Estimates of the rows of C with the values that a likelihood-ratio test accepts.
 
@@ -53,7 +57,7 @@ class Maximised:
         the estimate.
         """
         theta = C @ self.p
-        error = np.sqrt(np.maximum(0.0, np.einsum("jx,xk,jk->j", C, self.covariance, C)))
+        error = np.sqrt(np.maximum(0.0, self.covariances(C, C)))
         if isinstance(self.of, ListedLikelihood) and len(C) * self.of.size <= _MOST_PROFILED:
             fall = normal_quantile(level, family) ** 2 / (2 * self.effective_n)
             low, high = _profiles(self.of, self.p, C, fall, error**2 * self.effective_n)
@@ -67,6 +71,7 @@ def maximum(
     inverse: Inverse, counts: ReportCounts, inverted: Inverted, *, gap: float = 1e-9
 ) -> Maximised:
     """The most likely distribution, to a duality gap per report."""
+    inverse.check_size("The likelihood")
     of = likelihood(inverse.features, counts)
     start = np.maximum(inverted.p, 0.1 * inverse.p0)
     P, gaps = maximised(of, (start / start.sum())[None], np.zeros((1, len(start))), gap=gap)

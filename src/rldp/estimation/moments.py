@@ -8,7 +8,7 @@ here, u fastest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import singledispatch
+from functools import cached_property, reduce, singledispatch
 
 import numpy as np
 
@@ -16,13 +16,20 @@ from rldp._types import Array, Flags, Integers
 from rldp.channel import Channel, UnaryChannel
 from rldp.errors import DataError
 
-_CHUNK = 8_192  # reports at a time, so that all arrays fit into the cache
+_CHUNK = 2**18  # symbols at a time, so that all arrays fit into the cache
 
 
 class Moments(ABC):
     """Features of a report: E[features] = M p, with M of shape (features, cells)."""
 
-    M: Array
+    @property
+    @abstractmethod
+    def M(self) -> Array:  # noqa: N802  # a matrix
+        """Means of the features given each cell; large for wide tables, see `mean`."""
+
+    @abstractmethod
+    def mean(self, p: Array) -> Array:
+        """M p."""
 
     @abstractmethod
     def tally(self, reports: Integers, weights: Array | None) -> Array:
@@ -31,6 +38,10 @@ class Moments(ABC):
     @abstractmethod
     def sandwich(self, A: Array, mean: Array) -> Array:
         """A Cov Aᵀ, with the covariance of the features of one report whose mean is `mean`."""
+
+    @abstractmethod
+    def covariances(self, A: Array, B: Array, mean: Array) -> Array:
+        """A_j Cov B_jᵀ of every row, with the same covariance, shape (rows,)."""
 
     @abstractmethod
     def whitened(self, X: Array, mean: Array) -> Array:
@@ -57,14 +68,14 @@ class Moments(ABC):
         """What a message calls a feature."""
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """Number of features."""
-        return int(self.M.shape[0])
 
     @property
+    @abstractmethod
     def possible(self) -> Flags:
         """Whether each feature can occur at all."""
-        return np.asarray(self.M.max(axis=1) > 0)
 
 
 class ListedMoments(Moments):
@@ -72,7 +83,26 @@ class ListedMoments(Moments):
 
     def __init__(self, Q: Array) -> None:
         """Take Q[s, u, y]."""
-        self.M = Q.reshape(-1, Q.shape[2]).T
+        self._M = Q.reshape(-1, Q.shape[2]).T
+
+    @property
+    def M(self) -> Array:  # noqa: N802  # a matrix
+        """Q[x, y], transposed."""
+        return self._M
+
+    def mean(self, p: Array) -> Array:
+        """The law of the output."""
+        return np.asarray(self._M @ p)
+
+    @property
+    def n_features(self) -> int:
+        """Number of outputs."""
+        return int(self._M.shape[0])
+
+    @cached_property
+    def possible(self) -> Flags:
+        """Whether some record can give the output."""
+        return np.asarray(self._M.max(axis=1) > 0)
 
     def tally(self, reports: Integers, weights: Array | None) -> Array:
         """Counts of the outputs."""
@@ -82,6 +112,10 @@ class ListedMoments(Moments):
     def sandwich(self, A: Array, mean: Array) -> Array:
         """The multinomial covariance, diag(mean) - mean meanᵀ."""
         return np.asarray((A * mean) @ A.T - np.outer(A @ mean, A @ mean))
+
+    def covariances(self, A: Array, B: Array, mean: Array) -> Array:
+        """The same law."""
+        return np.asarray((A * B) @ mean - (A @ mean) * (B @ mean))
 
     def whitened(self, X: Array, mean: Array) -> Array:
         """1/mean is a generalised inverse of the multinomial covariance."""
@@ -122,10 +156,39 @@ class UnaryMoments(Moments):
         self.own = channel.own.reshape(-1, channel.own.shape[2])
         self.other = channel.other
         self.block = channel.block.ravel()
+
+    @cached_property
+    def M(self) -> Array:  # noqa: N802  # a matrix
+        """What the block of each cell draws, and what all others draw."""
         cells = np.arange(len(self.own))
         M = np.repeat(self.other[:, :, None], len(cells), axis=2)
         M[self.block, :, cells] = self.own
-        self.M = M.reshape(-1, len(cells))
+        return np.asarray(M.reshape(-1, len(cells)))
+
+    @cached_property
+    def is_one_bit_each(self) -> bool:
+        """Whether each cell has a block of its own, with one bit that says something of it."""
+        is_bit = self.other.shape == (len(self.own), 2)
+        return is_bit and bool((self.own[:, 1] != self.other[:, 1]).all())
+
+    def mean(self, p: Array) -> Array:
+        """`other`, but for the share of people who belong to the block."""
+        shift = np.zeros(self.other.shape)
+        np.add.at(shift, self.block, p[:, None] * (self.own - self.other[self.block]))
+        return np.asarray((p.sum() * self.other + shift).ravel())
+
+    @property
+    def n_features(self) -> int:
+        """Number of blocks times symbols."""
+        return self.other.size
+
+    @cached_property
+    def possible(self) -> Flags:
+        """Whether somebody can draw the symbol in the block."""
+        most = np.zeros(self.other.shape)
+        np.maximum.at(most, self.block, self.own)
+        is_shared = (len(self.other) > 1) & (self.other > 0)
+        return np.asarray((is_shared | (most > 0)).ravel())
 
     def tally(self, reports: Integers, weights: Array | None) -> Array:
         """Counts of the symbols of each block; silence is -1 in a report and symbol 0 here."""
@@ -133,8 +196,9 @@ class UnaryMoments(Moments):
         check_reports(reports, (n_z - 1,), lowest=-1, columns=n_blocks)
         total = np.zeros(n_blocks * n_z)
         places = n_z * np.arange(n_blocks) + 1
-        for start in range(0, len(reports), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        step = max(1, _CHUNK // n_blocks)
+        for start in range(0, len(reports), step):
+            part = slice(start, start + step)
             w = None if weights is None else np.repeat(weights[part], n_blocks)
             total += np.bincount((reports[part] + places).ravel(), w, n_blocks * n_z)
         return total
@@ -145,6 +209,13 @@ class UnaryMoments(Moments):
         within = (A * mean) @ A.T - means @ means.T
         total = shift.sum(axis=1)
         return np.asarray(within + shift @ shift.T - np.outer(total, total))
+
+    def covariances(self, A: Array, B: Array, mean: Array) -> Array:
+        """The same law."""
+        (a, b), away = (self._by_block(X, mean) for X in (A, B)), mean - self.other.ravel()
+        c, d = (self._by_block(X, away) for X in (A, B))
+        within = (A * B) @ mean - (a * b).sum(axis=1)
+        return np.asarray(within + (c * d).sum(axis=1) - c.sum(axis=1) * d.sum(axis=1))
 
     def _by_block(self, A: Array, x: Array) -> Array:
         """A_b·x_b of each row of A and each block."""
@@ -178,8 +249,12 @@ class UnaryMoments(Moments):
     def _ranges(self, A: Array) -> tuple[Array, Array]:
         values = A.reshape(len(A), *self.other.shape)
         possible = self.possible.reshape(self.other.shape)
-        low = np.where(possible, values, np.inf).min(axis=2)
-        return low, np.where(possible, values, -np.inf).max(axis=2)
+        lows, highs = (np.where(possible, values, end) for end in (np.inf, -np.inf))
+        symbols = range(values.shape[2])  # few: faster one by one than along the last axis
+        return (
+            reduce(np.minimum, [lows[:, :, z] for z in symbols]),
+            reduce(np.maximum, [highs[:, :, z] for z in symbols]),
+        )
 
     def extremes(self, A: Array) -> tuple[Array, Array]:
         """All blocks at their extremes."""
@@ -223,8 +298,8 @@ def check_reports(
         raise DataError(f"Expected reports of shape {expected}, got {reports.shape}.")
     if reports.dtype.kind not in "iu":
         raise DataError(f"Expected reports as integer codes, got {reports.dtype}.")
-    wrong = (reports < lowest) | (reports >= sizes[0])
-    if wrong.any():
+    if reports.size and not lowest <= reports.min() <= reports.max() < sizes[0]:
+        wrong = (reports < lowest) | (reports >= sizes[0])
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise DataError(
             f"Expected reports from {lowest} to {sizes[0] - 1}, got {reports[place]} in row "

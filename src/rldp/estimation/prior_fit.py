@@ -36,10 +36,14 @@ class PriorFit:
         """None: where reports say nothing, the estimate is that of the prior."""
         return None
 
+    def covariances(self, C: Array, D: Array) -> Array:
+        """Covariances of the estimates of C_j·p and D_j·p."""
+        return np.asarray(((C @ self.covariance) * D).sum(axis=1))
+
     def figures(self, C: Array, level: float, family: int = 1) -> Figures:
         """Estimates of the rows of C ± z posterior standard deviations, within their range."""
         theta = C @ self.p
-        error = np.sqrt(np.maximum(0.0, np.einsum("jx,xk,jk->j", C, self.covariance, C)))
+        error = np.sqrt(np.maximum(0.0, self.covariances(C, C)))
         least, most = C.min(axis=1), C.max(axis=1)
         centre = np.clip(theta, least, most)
         half = normal_quantile(level, family) * error
@@ -54,11 +58,12 @@ class PriorFit:
 
 def prior_fit(inverse: Inverse, counts: ReportCounts, records: float) -> PriorFit:
     """The best linear estimate for a prior that weighs as much as so many records."""
+    inverse.check_size("An estimate with a prior")
     features, p0, n = inverse.features, inverse.p0, counts.effective_n
     prior = (np.diag(p0) - np.outer(p0, p0)) / (records + 1)
     cross = prior @ features.M.T
     seen = features.M @ cross
-    one = features.sandwich(np.eye(features.n_features), features.M @ p0)
+    one = features.sandwich(np.eye(features.n_features), features.mean(p0))
     gain = cross @ np.linalg.pinv(seen + (one - seen) / n, hermitian=True, rcond=1e-13)
-    p = p0 + gain @ (counts.mean - features.M @ p0)
+    p = p0 + gain @ (counts.mean - features.mean(p0))
     return PriorFit(inverse, p, prior - gain @ cross.T, n)

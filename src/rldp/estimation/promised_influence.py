@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rldp._types import Array
-from rldp.estimation.inversion import Inverse
+from rldp.estimation.inversion import Inverse, some_rows
 from rldp.estimation.weights_point import influence_limit
 from rldp.utility.goal import CELLS, GOALS, INFORMATION, Goal
 
@@ -35,9 +35,9 @@ class PromisedInfluence(NamedTuple):
 
 def largest_weights(inverse: Inverse, C: Array) -> Array:
     """max_y |e(y)| of the estimates of the rows of C, shape (rows, cells); ∞ if there are none."""
-    A = C @ inverse.G
+    A = inverse.weights(C)
     low, high = inverse.features.extremes(A)
-    offset = C @ inverse.p0 - A @ (inverse.features.M @ inverse.p0)
+    offset = inverse.offsets(C, A)
     most = np.maximum(high + offset, -(low + offset))
     return np.where(inverse.identified(C), most, np.inf)
 
@@ -53,5 +53,5 @@ def promised_influence(p: Any, inverse: Inverse) -> PromisedInfluence | None:
         goal = Goal.named(name, p.table)
     if goal is None:
         return PromisedInfluence(name, limit, None)
-    C = goal.functionals.reshape(len(goal.functionals), -1)
-    return PromisedInfluence(name, limit, float(largest_weights(inverse, C).max()))
+    largest = max(float(largest_weights(inverse, C).max()) for C in some_rows(goal.functionals))
+    return PromisedInfluence(name, limit, largest)

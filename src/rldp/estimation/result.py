@@ -15,14 +15,14 @@ from scipy.special import chdtrc, ndtr
 from rldp._types import Array, Flags, Integers
 from rldp.checks import checked_integer
 from rldp.errors import DataError
-from rldp.estimation.contrasts import chosen_cells, sums_over_s, sums_over_u
 from rldp.estimation.identifiability import bounds, full_table
-from rldp.estimation.interval_estimates import Figures, normal_quantile
-from rldp.estimation.inversion import Inverse, Inverted
+from rldp.estimation.interval_estimates import Figures, normal_quantile, together
+from rldp.estimation.inversion import Inverse, Inverted, some_rows
 from rldp.estimation.promised_influence import PromisedInfluence, largest_weights
 from rldp.estimation.report_counts import ReportCounts
 from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from rldp.tables.schema import Schema
+from rldp.utility.contrasts import chosen_cells, each_cell, each_s, each_u
 
 _ROUNDING = 1e-9  # by which an estimate may leave its interval unnoticed
 
@@ -37,6 +37,9 @@ class Fit(Protocol):
     @property
     def covariance(self) -> Array:
         """Its covariance, shape (cells, cells)."""
+
+    def covariances(self, C: Array, D: Array) -> Array:
+        """Covariances of the estimates of C_j·p and D_j·p, shape (rows,)."""
 
     @property
     def identified_by(self) -> Inverse | None:
@@ -98,7 +101,7 @@ class Estimate:
     @cached_property
     def cells(self) -> Figures:
         """Figures of all cells."""
-        return self._figures(np.eye(len(self.fit.p))).reshaped(self._shape)
+        return self._figures(each_cell(*self._shape)).reshaped(self._shape)
 
     @property
     def estimate(self) -> Array:
@@ -128,26 +131,26 @@ class Estimate:
     @cached_property
     def s(self) -> Figures:
         """Figures of P(S=s), shape (n_s,)."""
-        return self._figures(sums_over_u(*self._shape))
+        return self._figures(each_s(*self._shape))
 
     @cached_property
     def u(self) -> Figures:
         """Figures of P(U=u), shape (n_u,)."""
-        return self._figures(sums_over_s(*self._shape))
+        return self._figures(each_u(*self._shape))
 
     @cached_property
     def u_given_s(self) -> Figures:
         """Figures of P(U=u | S=s), shape (n_s, n_u)."""
         n_s, n_u = self._shape
-        whole = np.repeat(sums_over_u(n_s, n_u), n_u, axis=0)
-        return self._ratios(np.eye(n_s * n_u), whole, (0.0, 1.0)).reshaped(self._shape)
+        whole = np.repeat(np.arange(n_s), n_u)
+        return self._conditionals(each_s(n_s, n_u), whole)
 
     @cached_property
     def s_given_u(self) -> Figures:
         """Figures of P(S=s | U=u), shape (n_s, n_u)."""
         n_s, n_u = self._shape
-        whole = np.tile(sums_over_s(n_s, n_u), (n_s, 1))
-        return self._ratios(np.eye(n_s * n_u), whole, (0.0, 1.0)).reshaped(self._shape)
+        whole = np.tile(np.arange(n_u), n_s)
+        return self._conditionals(each_u(n_s, n_u), whole)
 
     @property
     def covariance(self) -> Array:
@@ -161,7 +164,7 @@ class Estimate:
     def linear(self, coefficients: ArrayLike, name: str = "") -> Figures:
         """Figures of Σ coefficients[s, u] P(s, u), or of several: shape (..., n_s, n_u)."""
         values = self._coefficients(coefficients)
-        figures = self._figures(values.reshape(-1, len(self.fit.p)))
+        figures = self._figures(values.reshape(-1, *self._shape))
         return figures.reshaped(values.shape[:-2], name)
 
     def difference(self, a: ArrayLike, b: ArrayLike, name: str = "") -> Figures:
@@ -175,9 +178,11 @@ class Estimate:
         a - r b = 0 is not rejected; infinite if b may be 0.
         """
         over, under = np.broadcast_arrays(self._coefficients(a), self._coefficients(b))
-        m = len(self.fit.p)
-        figures = self._ratios(over.reshape(-1, m), under.reshape(-1, m), (-np.inf, np.inf))
-        return figures.reshaped(over.shape[:-2], name)
+        shape, m = over.shape[:-2], len(self.fit.p)
+        over, under = over.reshape(-1, m), under.reshape(-1, m)
+        family = self._family(len(over))
+        figures = self._ratios_of(over, under, (-np.inf, np.inf), family)
+        return figures.reshaped(shape, name)
 
     @property
     def largest_weight(self) -> Array:
@@ -186,7 +191,8 @@ class Estimate:
         Estimates by inversion are means of e(y) over the reports. A record without noise would
         count 0 or 1; through the noise of a protocol, one report counts up to this much.
         """
-        most = largest_weights(self.inverted.inverse, np.eye(len(self.fit.p)))
+        inverse, every = self.inverted.inverse, each_cell(*self._shape)
+        most = np.concatenate([largest_weights(inverse, C) for C in some_rows(every)])
         return np.where(np.isinf(most), np.nan, most).reshape(self._shape)
 
     def influence(self, forged: int, coefficients: ArrayLike | None = None) -> Array:
@@ -199,14 +205,17 @@ class Estimate:
         The result has the shape (n_s, n_u), or that of `linear`.
         """
         checked_integer(forged, "forged", 0)
-        inverse, m = self.inverted.inverse, len(self.fit.p)
-        C = np.eye(m).reshape(*self._shape, *self._shape)
+        inverse, C = self.inverted.inverse, each_cell(*self._shape)
         C = C if coefficients is None else self._coefficients(coefficients)
-        A = C.reshape(-1, m) @ inverse.G
-        low, high = inverse.features.extremes(A)
-        here = A @ self.counts.mean
+        shape = self._shape if coefficients is None else C.shape[:-2]
+        changes = []
+        for rows in some_rows(C.reshape(-1, *self._shape)):
+            A = inverse.weights(rows)
+            low, high = inverse.features.extremes(A)
+            here = A @ self.counts.mean
+            changes.append(np.maximum(high - here, here - low))
         share = forged / (self.counts.n + forged)
-        return np.asarray(share * np.maximum(high - here, here - low)).reshape(C.shape[:-2])
+        return np.asarray(share * np.concatenate(changes)).reshape(shape)
 
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit:
@@ -217,11 +226,12 @@ class Estimate:
         distribution nearest to the estimate.
         """
         inverse, features = self.inverted.inverse, self.inverted.inverse.features
+        inverse.check_size("A test of the fit")
         every, n = np.eye(len(inverse.p0)), self.counts.effective_n
         near = nearest_distribution(self.inverted.p)
-        R = np.eye(features.n_features) - features.M @ inverse.G
-        rest = R @ (self.counts.mean - features.M @ inverse.p0)
-        values, axes = np.linalg.eigh(features.sandwich(R, features.M @ near) / n)
+        R = np.eye(features.n_features) - features.M @ inverse.weights(every)
+        rest = R @ (self.counts.mean - features.mean(inverse.p0))
+        values, axes = np.linalg.eigh(features.sandwich(R, features.mean(near)) / n)
         some = values > 1e-10 * max(values[-1], 1 / n)
         degrees = int(some.sum())
         statistic = float(((axes[:, some].T @ rest) ** 2 / values[some]).sum())
@@ -283,10 +293,15 @@ class Estimate:
         return rows if self.simultaneous else 1
 
     def _figures(self, C: Array) -> Figures:
+        """Figures of combinations of cells, shape (rows, n_s, n_u), some of them at a time."""
+        family = self._family(len(C))
+        return together([self._figures_of(rows, family) for rows in some_rows(C)])
+
+    def _figures_of(self, C: Array, family: int) -> Figures:
         """Figures of the rows of C: bounds where they are not identified."""
         by = self.fit.identified_by
         hidden = np.zeros(len(C), dtype=np.bool_) if by is None else ~by.identified(C)
-        known = self.fit.figures(C[~hidden], self.level, self._family(len(C)))
+        known = self.fit.figures(C[~hidden], self.level, family)
         if by is None or not hidden.any():
             return known
         estimate, error, low, high = np.full((4, len(C)), np.nan)
@@ -297,17 +312,33 @@ class Estimate:
         )
         return Figures(estimate, error, low, high, ~hidden)
 
-    def _ratios(self, over: Array, under: Array, limits: tuple[float, float]) -> Figures:
+    def _conditionals(self, wholes: Array, whole: Integers) -> Figures:
+        """Figures of each cell within its whole, the rows of `wholes` with these numbers."""
+        size, every = len(whole), each_cell(*self._shape)
+        step = len(next(some_rows(every)))
+        parts = [
+            self._ratios_of(
+                every[i : i + step].reshape(-1, size),
+                wholes[whole[i : i + step]].reshape(-1, size),
+                (0.0, 1.0),
+                self._family(size),
+            )
+            for i in range(0, size, step)
+        ]
+        return together(parts).reshaped(self._shape)
+
+    def _ratios_of(
+        self, over: Array, under: Array, limits: tuple[float, float], family: int
+    ) -> Figures:
         by = self.fit.identified_by
-        a, b, V = over @ self.fit.p, under @ self.fit.p, self.fit.covariance
+        a, b = over @ self.fit.p, under @ self.fit.p
         v_aa, v_ab, v_bb = (
-            np.einsum("jx,xk,jk->j", x, V, y)
-            for x, y in ((over, over), (over, under), (under, under))
+            self.fit.covariances(x, y) for x, y in ((over, over), (over, under), (under, under))
         )
         known = np.ones(len(a), dtype=np.bool_)
         if by is not None:
             known = by.identified(over) & by.identified(under)
-        z = normal_quantile(self.level, self._family(len(a)))
+        z = normal_quantile(self.level, family)
         with np.errstate(divide="ignore", invalid="ignore"):
             r = a / b
             error = np.sqrt(np.maximum(0.0, v_aa - 2 * r * v_ab + r**2 * v_bb)) / np.abs(b)

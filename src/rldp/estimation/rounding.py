@@ -7,7 +7,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from rldp._types import Array, Integers
 from rldp.errors import DataError
-from rldp.estimation.contrasts import sums_over_s, sums_over_u
+from rldp.utility.contrasts import sums_over_s, sums_over_u
 
 
 def nearest_distribution(p: Array) -> Array:

@@ -16,7 +16,6 @@ from rldp._types import Array, Integers
 from rldp.channel import Channel
 from rldp.checks import MOST_COUNTED, checked_number, shown
 from rldp.errors import DataError, ParameterError
-from rldp.estimation.contrasts import chosen_cells
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import moments
@@ -24,6 +23,7 @@ from rldp.estimation.options import checked_share
 from rldp.estimation.weights_point import weights_point
 from rldp.information import distribution
 from rldp.tables.schema import Schema
+from rldp.utility.contrasts import chosen_cells
 from rldp.utility.goal import Goal, S, U, as_goal
 
 _MOST_COEFFICIENT = 1e6
@@ -173,7 +173,7 @@ def plan(
         np.zeros(len(C)),
     )
     effect, largest = _weighted(weights)
-    jumps = features.jumps(C @ inverse.G) * largest * max(ratios)
+    jumps = features.jumps(inverse.weights(C)) * largest * max(ratios)
     found = Plan(margin, level, effect * variance, jumps, C @ truth, names)
     _ = found.reports  # raises an error if no number of reports is enough
     return found

@@ -27,6 +27,7 @@ def combined(
     if absent:
         raise DataError(f"Expected reports of every stratum, got none of {min(absent)!r}.")
     total = sum(found.values())
+    inverse.check_size("A finite population")
     p, covariance = np.zeros(len(inverse.p0)), np.zeros((len(inverse.p0),) * 2)
     projection = inverse.V @ inverse.V.T
     for label, part in parts.items():
@@ -48,7 +49,8 @@ def combined(
     )
     lost = sum((found[x] / total) ** 2 / found[x] for x in parts)
     fraction = min(1.0, counts.effective_n * lost)
-    return counts, Inverted(inverse, p, covariance, counts.effective_n, fraction)
+    seen, n = counts.squares_mean, counts.effective_n
+    return counts, Inverted(inverse, p, n, seen, np.zeros(len(p)), covariance, fraction)
 
 
 def _size(sizes: Mapping[str, object], label: str, n: int) -> int:

@@ -270,7 +270,7 @@ class UnaryByCell(Channel):
                 )
             highs.append(max(ceil(x * ONE * ONE, o) for x, o in cells if o))
             lows.append(min(x * ONE * ONE // o for x, o in cells if o))
-        for s1, s2, E in claims.levels.promised:
+        for s1, s2, E in claims.levels.hardest(highs, lows):
             if not claims.holds(E, highs[s1], lows[s2]):
                 raise ProofError(f"Not proved: cells of s = {s1} against cells of s = {s2}.")
 

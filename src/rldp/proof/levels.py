@@ -31,7 +31,7 @@ class Levels:
         """The largest level."""
         return max(level for row in self.exact for level in row if level is not None)
 
-    @property
+    @cached_property
     def is_uniform(self) -> bool:
         """Whether all pairs have the same level."""
         return all(self.exact[s1][s2] == self.epsilon for s1, s2 in self._pairs)
@@ -43,6 +43,19 @@ class Levels:
             level = self.exact[s1][s2]
             if level is not None:
                 yield s1, s2, _factor(level)
+
+    def hardest(self, highs: list[int], lows: list[int]) -> Iterator[tuple[int, int, int]]:
+        """Pairs with a level such that high(s1) ≤ E low(s2) for these says it for all.
+
+        With one level for all pairs, each s1 meets the smallest low of the others.
+        """
+        if not self.is_uniform:
+            yield from self.promised
+            return
+        E = _factor(self.epsilon)
+        order = sorted(range(len(lows)), key=lows.__getitem__)
+        for s1 in range(len(highs)):
+            yield s1, order[1] if order[0] == s1 else order[0], E
 
     def least_of(self, s: int) -> int | None:
         """The smallest E of s against another; None where s has no promise against anyone."""

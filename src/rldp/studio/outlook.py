@@ -10,12 +10,12 @@ from rldp._types import Array
 from rldp.auditing.audit import promise
 from rldp.channel import Channel
 from rldp.errors import ParameterError
-from rldp.estimation.contrasts import sums_over_u
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import moments
 from rldp.estimation.sample_size import Plan
 from rldp.estimation.weights_point import design_point
 from rldp.tables.table import Table
+from rldp.utility.contrasts import sums_over_u
 from rldp.utility.goal import CELLS, INFORMATION, U_GIVEN_S, Goal, S, U
 
 LEVEL = 0.95
@@ -77,7 +77,7 @@ def _plan(inverse: Inverse, C: Array, table: Table) -> Plan | None:
     if not inverse.identified(C).all():
         return None
     truth = table.p_su.ravel()
-    jumps = inverse.features.jumps(C @ inverse.G)
+    jumps = inverse.features.jumps(inverse.weights(C))
     variance = inverse.variance(C, truth)
     return Plan(MARGIN, LEVEL, variance, jumps, C @ truth, ("",) * len(C))
 

@@ -1,7 +1,8 @@
 """The largest tables that are accepted, and the errors for larger ones.
 
 Counting needs memory for every cell, a closed form for pairs of cells. A search needs much more:
-a minute and 1 GB for 1,000 cells; for 10,000 it would need 60 GB and not finish.
+a minute and 1 GB for 1,000 cells; for 10,000 it would need 60 GB and not finish. There "best" is
+unary encoding, which needs no more than a bit for each cell.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ MOST_CELLS = 1_000_000  # of a table that is counted
 MOST_CELLS_DESIGNED = 10_000  # of a table that a closed form is designed for
 MOST_CELLS_SEARCHED = 1_000  # of a table that a protocol is searched for
 CLOSED_FORMS = ("grr", "ue", "srr", "ir", "grr-cr", "ue-cr")  # all others are searched
+_ANY_SIZE = (*CLOSED_FORMS, "best")
 
 
 def labels_fault(
@@ -96,8 +98,8 @@ def check_cells(
 
 def designable_cells(protocols: Iterable[str]) -> int:
     """The most cells of a table that all of these protocols can be designed for."""
-    is_closed = set(protocols) <= set(CLOSED_FORMS)
-    return MOST_CELLS_DESIGNED if is_closed else MOST_CELLS_SEARCHED
+    is_any_size = set(protocols) <= set(_ANY_SIZE)
+    return MOST_CELLS_DESIGNED if is_any_size else MOST_CELLS_SEARCHED
 
 
 def check_designable(n_s: int, n_u: int, protocol: str) -> None:
@@ -107,7 +109,7 @@ def check_designable(n_s: int, n_u: int, protocol: str) -> None:
         return
     ways = "choose fewer columns or fewer levels"
     if n_s * n_u <= MOST_CELLS_DESIGNED:
-        ways += f", or a closed form: {', '.join(CLOSED_FORMS)}"
+        ways += f", or one of {', '.join(_ANY_SIZE)}"
     raise TooLargeError(
         f"Expected a table of at most {most:,} cells for {protocol}, "
         f"got {n_s:,} × {n_u:,} = {n_s * n_u:,}; {ways}.",

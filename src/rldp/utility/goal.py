@@ -20,6 +20,7 @@ from rldp.checks import shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
 from rldp.tables.table import Table
+from rldp.utility.contrasts import each_cell, each_s, each_u
 
 CELLS, S, U, U_GIVEN_S, INFORMATION = "cells", "s", "u", "u_given_s", "information"
 GOALS = (CELLS, S, U, U_GIVEN_S, INFORMATION)
@@ -50,9 +51,11 @@ class Goal:
 
     def __post_init__(self) -> None:
         """Check shapes and numbers."""
-        a = np.array(self.functionals, dtype=float)
+        a = self.functionals
+        if not isinstance(a, np.ndarray) or a.dtype != float or a.flags.writeable:
+            a = np.array(a, dtype=float)
         a = a[None] if a.ndim == 2 else a
-        if a.ndim != 3 or not a.size or not np.isfinite(a).all() or not a.any(axis=(1, 2)).all():
+        if a.ndim != 3 or not a.size or not all(_are_fit(row) for row in a):
             raise ParameterError(
                 f"Expected functionals of shape (k, n_s, n_u), finite and none of them zero, "
                 f"got shape {a.shape}.",
@@ -81,11 +84,11 @@ class Goal:
         """One of "cells", "s", "u" and "u_given_s", the last linearised at the frequencies."""
         n_s, n_u = table.n_s, table.n_u
         if name == CELLS:
-            a = np.eye(n_s * n_u).reshape(-1, n_s, n_u)
+            a = each_cell(n_s, n_u)
         elif name == S:
-            a = np.repeat(np.eye(n_s)[:, :, None], n_u, axis=2)
+            a = each_s(n_s, n_u)
         elif name == U:
-            a = np.repeat(np.eye(n_u)[:, None, :], n_s, axis=1)
+            a = each_u(n_s, n_u)
         elif name == U_GIVEN_S:
             a = _conditionals(table)
         else:
@@ -115,6 +118,10 @@ class Goal:
         """A, shape (cells, k), with the root of each weight in its column."""
         flat = self.functionals.reshape(len(self.functionals), -1)
         return np.asarray((np.sqrt(self.weights)[:, None] * flat).T)
+
+
+def _are_fit(functional: Array) -> bool:
+    return bool(np.isfinite(functional).all() and functional.any())
 
 
 def as_goal(goal: str | Goal, table: Table) -> Goal | None:

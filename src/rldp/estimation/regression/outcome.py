@@ -11,8 +11,8 @@ import numpy as np
 from rldp._types import Array, Flags, Indices
 from rldp.checks import shown
 from rldp.errors import ParameterError
-from rldp.estimation.contrasts import chosen_cells
 from rldp.tables.schema import Schema, shown_list
+from rldp.utility.contrasts import chosen_cells
 
 EVENT, NO_EVENT = "yes", "no"
 

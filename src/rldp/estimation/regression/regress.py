@@ -241,8 +241,8 @@ def _observations(
     reports = both[:, :columns].astype(np.int64)
     features = inverse.features
     L, log_factor = _chances(features, reports)
-    A = what.sums @ inverse.G
-    offset = what.sums @ inverse.p0 - A @ (features.M @ inverse.p0)
+    A = inverse.weights(what.sums)
+    offset = inverse.offsets(what.sums, A)
     if isinstance(features, UnaryMoments):
         n_z = features.other.shape[1]
         scores = A[:, reports + 1 + n_z * np.arange(columns)].sum(axis=2)
