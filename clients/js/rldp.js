@@ -21,6 +21,8 @@ const FORMAT = "rldp-client";
 const VERSIONS = [1n, 2n];
 const MISSING = "(missing)";
 const MOST_BUCKETS = 2 ** 25; // of a whole table, as in Python
+const MOST_NAMED = 32; // blocks of a set whose label names its cells, as in Python
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const LEAST_KEY_BYTES = 16;
 const LEAST_DIFFERENT = 8; // bytes of a key, as in Python
 const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+"; // those of Python
@@ -252,6 +254,12 @@ function labelOf(value) {
   throw new RecordError(`Expected a text, number or boolean as label, got ${Object.prototype.toString.call(value)}.`);
 }
 
+/** A set in bits: so many for each symbol, silence 0, six to a character of base64url. */
+function inBits(report, each) {
+  const bits = report.map((z) => (z + 1).toString(2).padStart(each, "0")).join("");
+  return "bits:" + bits.replace(/.{1,6}/g, (six) => DIGITS[Number.parseInt(six.padEnd(6, "0"), 2)]);
+}
+
 // ---- what a page uses
 
 /** A protocol in the field; made by `load`. */
@@ -352,9 +360,10 @@ export class Protocol {
     return [...this.#channel.shape];
   }
 
-  /** The label of a report, the same as in Python. */
-  label(report) {
+  /** The label of a report, the same as in Python; sets of more than 32 blocks in bits unless `labels` is true. */
+  label(report, { labels = !Array.isArray(report) || report.length <= MOST_NAMED } = {}) {
     const [first, second] = this.#labels;
+    if (!labels) return inBits(report, 32 - Math.clz32(second.length));
     if (Array.isArray(report)) {
       const cells = report.flatMap((z, b) => (z < 0 ? [] : [cell([first[b], second[z]])]));
       return `{${cells.join("; ")}}`;

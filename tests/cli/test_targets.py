@@ -66,13 +66,16 @@ def wide(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_search")
-@pytest.mark.parametrize("command", [["compare"], ["design", "-e", "1"]])
+@pytest.mark.parametrize(
+    "command", [["compare"], ["design", "-e", "1", "-p", "optimal"], ["design", "-e", "1"]]
+)
 def test_a_wide_file_is_refused_with_columns_that_fit(command, wide, capfd):
     error = refused([command[0], wide, "-s", "region", *command[1:]], capfd)
-    assert "at most 1,000 cells" in error
+    most, fitting = ("10,000", "age sex") if command[-1] == "1" else ("1,000", "sex")
+    assert f"at most {most} cells" in error
     assert "'age' has 72" in error
-    assert "use --useful sex to stay within it" in error
-    closed = refused([command[0], wide, "-s", "region", "-p", "grr", *command[1:]], capfd)
+    assert f"use --useful {fitting} to stay within it" in error
+    closed = refused([command[0], wide, "-s", "region", *command[1:], "-p", "grr"], capfd)
     assert "at most 10,000 cells" in closed
     assert "use --useful age sex to stay within it" in closed
 
@@ -104,12 +107,15 @@ def test_a_table_too_large_for_a_search_is_refused_in_python_too():
     counts = np.ones((40, 26), dtype=int)
     F = rldp.ChiSquareSet(rldp.Table(counts))
     for name in (*NAMES, "ceiling"):
-        if name in FAMILIES:
+        if name in (*FAMILIES, "best"):
             continue
-        with pytest.raises(TooLargeError, match=r"40 × 26 = 1,040; .*closed form: grr"):
+        with pytest.raises(TooLargeError, match=r"40 × 26 = 1,040; .*one of grr, ue"):
             rldp.compare(F, 1.0, protocols=["grr", name])
-    with pytest.raises(TooLargeError, match="at most 1,000 cells for best"):
-        rldp.design(F, 1.0)
+    with pytest.raises(TooLargeError, match="at most 1,000 cells for optimal"):
+        rldp.design(F, 1.0, "optimal")
+    assert rldp.design(F, 1.0).name == "ue"  # proved, with a bit for each cell
+    with pytest.raises(rldp.RldpError, match="at most 1,000 cells for reports that do not read S"):
+        rldp.design(F, 1.0, hidden=True)
     assert rldp.compare(F, 1.0, protocols=["grr"])[0]["utility"] > 0
     assert tuple(FAMILIES) == limits.CLOSED_FORMS
     F = rldp.ChiSquareSet(rldp.Table(np.ones((101, 100), dtype=int)))

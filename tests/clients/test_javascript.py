@@ -133,6 +133,8 @@ PROTOCOLS: dict[str, Callable[[], PublicProtocol]] = {
         for name in ("grr", "srr", "grr-cr", "ir", "ue-cr", "ue")
     },
     "grr large": lambda: designed((6, 8), "grr"),
+    "ue large": lambda: designed((5, 7), "ue"),
+    "ue-cr large": lambda: designed((33, 2), "ue-cr"),
     "ir large": lambda: designed((16, 15), "ir"),
     "no useful column": lambda: rldp.design(
         rldp.AllDistributions(

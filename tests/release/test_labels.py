@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -57,8 +59,46 @@ def test_labels_are_read_back_whatever_the_levels_contain(schema, seed) -> None:
         texts = labels.texts(reports)
         assert np.array_equal(labels.reports(texts), reports)
         assert np.array_equal(labels.reports(texts.to_pylist()), reports)
+        in_bits = labels.texts(reports, labels=False)
+        assert np.array_equal(labels.reports(in_bits), reports)
         distinct = {tuple(np.atleast_1d(report)) for report in reports.tolist()}
         assert len(set(texts.to_pylist())) == len(distinct)
+
+
+def test_sets_of_many_blocks_are_written_in_bits():
+    """Six bits to a character of base64url, written here digit by digit."""
+    rng = np.random.default_rng(1)
+    for n_z, n_s in ((2, 40), (4, 37)):
+        n_u = n_z - 1
+        schema = rldp.Table(np.ones((n_s, n_u), dtype=int)).schema
+        rows = np.full((n_s, n_u, n_z), 1 / n_z)
+        labels = ReportLabels(schema, UnaryChannel(rows, rows[:, 0]))
+        reports = rng.integers(-1, n_z - 1, (7, n_s))
+        for text, report in zip(labels.texts(reports).to_pylist(), reports, strict=True):
+            bits = "".join(f"{z + 1:0{(n_z - 1).bit_length()}b}" for z in report)
+            bits += "0" * (-len(bits) % 6)
+            packed = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8))
+            expected = base64.urlsafe_b64encode(packed).decode()[: len(bits) // 6]
+            assert text == f"bits:{expected}"
+            assert labels.report(text) == report.tolist()
+        named = labels.texts(reports, labels=True)
+        assert named.to_pylist()[0].startswith("{")
+        mixed = named.to_pylist()[:3] + labels.texts(reports).to_pylist()[3:]
+        assert np.array_equal(labels.reports(mixed), reports)
+
+
+@pytest.mark.parametrize(
+    "text", ["bits:", "bits:A", "bits:AAAAAAAA", "bits:AAAAAA=", "bits:AAAAAAB", "BITS:AAAAAAA"]
+)
+def test_bits_that_are_no_report_are_refused(text):
+    """40 bits are 7 characters, the last of which has 2 bits that must be 0."""
+    rows = np.full((40, 1, 2), 0.5)
+    schema = rldp.Table(np.ones((40, 1), dtype=int)).schema
+    labels = ReportLabels(schema, UnaryChannel(rows, rows[:, 0]))
+    assert labels.report("bits:AAAAAAA") == [-1] * 40
+    assert labels.report(text) is None
+    with pytest.raises(DataError, match="Expected a report of this protocol"):
+        labels.reports([text])
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def compare(
         missing,
         uncertainty,
         levels_limit=levels_limit,
-        cells_limit=designable_cells(protocol or ["best"]),
+        cells_limit=designable_cells(protocol or ["polyopt"]),
         encoding=encoding,
     )
     from rldp.designing.compare import compare as compare_all

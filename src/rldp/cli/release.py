@@ -81,6 +81,13 @@ def release(
         arguments.ReleaseMissingChoice,
         typer.Option(help="Missing values that are not a label: refuse them, or drop the record."),
     ] = arguments.ReleaseMissingChoice.ERROR,
+    labels: Annotated[
+        bool | None,
+        typer.Option(
+            "--labels/--bits",
+            help="Sets by names of cells, or in bits (default: bits above 32 cells).",
+        ),
+    ] = None,
     encoding: arguments.Encoding = None,
     fingerprint: Annotated[
         bool | None,
@@ -140,6 +147,7 @@ def release(
             escape_formulas=escape_formulas,
             shuffle=shuffle,
             missing=missing.value,
+            labels=labels,
             encoding=encoding,
             keep_file_names=keep_file_names,
             replace=force,

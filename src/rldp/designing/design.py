@@ -148,9 +148,7 @@ def design(
         progress=progress,
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
-    if protocol == BEST and uncertainty.table.counts.size > MOST_CELLS_SEARCHED:
-        draft = _unsearched(bounds, options)
-    elif protocol in (*PROGRAMMES, BEST):
+    if protocol in (*PROGRAMMES, BEST):
         draft = searched(protocol, bounds, options)
     else:
         draft = _family(protocol, bounds, options, parameters or {})
@@ -298,6 +296,8 @@ def _identified(draft: Draft, F: UncertaintySet, epsilon: float, condition: floa
 @on_one_thread
 def searched(name: str, bounds: str, options: programmes.Options) -> Draft:
     """What a programme, or the search for the best mixture, finds."""
+    if name == BEST and options.F.table.counts.size > MOST_CELLS_SEARCHED:
+        return _unsearched(bounds, options)
     is_compared = name == "optimal" and options.goal is None and options.layers is not None
     if name == BEST or (is_compared and not options.hidden):
         return _best(name, bounds, options)

@@ -68,9 +68,9 @@ class ReportReader:
             self._add_alone(reports)
         elif isinstance(reports, np.ndarray):
             texts = checked_tuple(reports.tolist(), "an array of reports", argument="reports")
-            self._add_alone(self._codes(list(texts)))
+            self._add_texts(list(texts), self._given(self._weights), self._given(self._strata))
         elif isinstance(reports, pa.Array | pa.ChunkedArray):
-            self._add_alone(self._codes(reports))
+            self._add_texts(reports, self._given(self._weights), self._given(self._strata))
         elif is_frame(reports):
             self._add_frame(reports)
         else:
@@ -93,7 +93,7 @@ class ReportReader:
         elif rows and not isinstance(rows[0], str):
             self._add_alone(np.asarray(rows))
         else:
-            self._add_alone(self._codes(rows))
+            self._add_texts(rows, self._given(self._weights), self._given(self._strata))
 
     def _add_dicts(self, rows: Sequence[Mapping[str, Any]]) -> None:
         for row, record in enumerate(rows):
@@ -119,7 +119,7 @@ class ReportReader:
             data[choice].to_list() if isinstance(choice, str) else self._given(choice)
             for choice in (self._weights, self._strata)
         )
-        self._add(self._codes(data[self._column].to_arrow()), weights, strata)
+        self._add_texts(data[self._column].to_arrow(), weights, strata)
 
     def _add_file(self, path: Path) -> None:
         for choice, name in ((self._weights, "weights"), (self._strata, "strata")):
@@ -155,7 +155,7 @@ class ReportReader:
                 columns[choice].to_pylist() if isinstance(choice, str) else None
                 for choice in (self._weights, self._strata)
             )
-            self._add(self._codes(columns[self._column]), weights, strata)
+            self._add_texts(columns[self._column], weights, strata)
         except DataError as error:
             raise error.within(f"Counted from {place} on") from None
 
@@ -182,17 +182,29 @@ class ReportReader:
         """Count reports without columns; weights and strata are arrays beside them."""
         self._add(codes, self._given(self._weights), self._given(self._strata))
 
+    def _add_texts(self, texts: Any, weights: Any, strata: Any) -> None:
+        """Count a column of reports, so many at a time as memory allows."""
+        step = self._labels.at_once
+        if len(texts) <= step:
+            self._add(self._codes(texts), weights, strata)
+            return
+        weights = None if weights is None else checked_weights(weights, len(texts))
+        strata = None if strata is None else _checked_strata(strata, len(texts))
+        for start in range(0, len(texts), step):
+            part = slice(start, start + step)
+            try:
+                codes = self._codes(texts[part])
+            except DataError as error:
+                raise error.within(f"Counted from row {start} on") from None
+            w, labels = (x if x is None else x[part] for x in (weights, strata))
+            self._add(codes, w, labels)
+
     def _add(self, codes: NDArray[Any], weights: Any, strata: Any) -> None:
         self._n += len(codes)
         if strata is None:
             self._counting("").add(codes, weights)
             return
-        texts = _stratum_labels(strata)
-        if len(texts) != len(codes):
-            raise DataError(
-                f"Expected {len(codes)} strata, one for each report, got {len(texts)}.",
-                argument="strata",
-            )
+        texts = _checked_strata(strata, len(codes))
         w = None if weights is None else checked_weights(weights, len(codes))
         for label in np.unique(texts):
             part = texts == label
@@ -216,8 +228,8 @@ class ReportReader:
         return values
 
 
-def _stratum_labels(labels: Any) -> NDArray[Any]:
-    """The stratum of each report, as text."""
+def _checked_strata(labels: Any, n: int) -> NDArray[Any]:
+    """The stratum of each of n reports, as text."""
     listed = checked_tuple(
         labels, "one stratum for each report, or the name of a column", argument="strata"
     )
@@ -226,6 +238,10 @@ def _stratum_labels(labels: Any) -> NDArray[Any]:
         raise DataError(
             f"Expected a stratum for every report, report {texts.index('')} has none.",
             argument="strata",
+        )
+    if len(texts) != n:
+        raise DataError(
+            f"Expected {n} strata, one for each report, got {len(texts)}.", argument="strata"
         )
     return np.array(texts)
 

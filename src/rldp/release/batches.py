@@ -14,7 +14,7 @@ import pyarrow.compute
 
 from rldp._types import RecordProgress
 from rldp.errors import DataError, FileError
-from rldp.release.draw import drawn_reports
+from rldp.release.draw import drawn_texts
 from rldp.release.encode import (
     Label,
     complete_rows,
@@ -139,7 +139,7 @@ class BatchRelease:
         s, u = record_codes(columns, self.p, label=label, place=place)
         kept = [columns[name].cast(schema.field(name).type) for name in self.layout.keep]
         words = self.source or self._keyed(columns, source.is_text, place, s, u)
-        labels = self.p.report_labels.texts(drawn_reports(self.p.sampler, s, u, words))
+        labels = drawn_texts(self.p, s, u, words, labels=self.layout.labels)
         out = [*kept, labels]
         if self.is_escaped:
             out = [escaped_column(values) for values in out]

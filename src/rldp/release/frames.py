@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rldp.errors import DataError
-from rldp.release.draw import drawn_reports
+from rldp.release.draw import drawn_texts
 from rldp.release.encode import (
     Place,
     arrow_values,
@@ -82,7 +82,7 @@ def released_frame(
     ids = None if record_id is None else _ids(data[record_id], record_id, place)
     s, u = record_codes(columns, p, place=place)
     source = randomness.source(p.fingerprint, ids, s, u)
-    texts = p.report_labels.texts(drawn_reports(p.sampler, s, u, source))
+    texts = drawn_texts(p, s, u, source, labels=layout.labels)
     note = randomness.note(p.name, p.epsilon, p.fingerprint)
     if _is_arrow(frame):
         return _arrow_frame(frame, layout, texts, note)
@@ -177,7 +177,7 @@ def released_records(
         ids = python_ids((record[layout.record_id] for record in rows), layout.record_id, place)
     s, u = record_codes(columns, p, place=place)
     source = randomness.source(p.fingerprint, ids, s, u)
-    labels = p.report_labels.texts(drawn_reports(p.sampler, s, u, source)).to_pylist()
+    labels = drawn_texts(p, s, u, source, labels=layout.labels).to_pylist()
     by = {FINGERPRINT_COLUMN: short_fingerprint(p.fingerprint)} if layout.fingerprint else {}
     return [
         {**{name: record[name] for name in layout.keep}, layout.column: text, **by}

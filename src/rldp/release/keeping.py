@@ -42,6 +42,7 @@ class Layout:
         column: the name of the column with the reports.
         fingerprint: whether a column says for each report which protocol gave it.
         missing: whether records with missing values are refused or left out.
+        labels: whether sets are written by their labels; None means small ones.
     """
 
     keep: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Layout:
     column: str = "y"
     fingerprint: bool = False
     missing: Missing = "error"
+    labels: bool | None = None
 
     @classmethod
     def checked(
@@ -61,9 +63,14 @@ class Layout:
         keep_anyway: bool,
         fingerprint: bool,
         missing: Missing = "error",
+        labels: bool | None = None,
     ) -> Layout:
         """A layout without a column of the record, unless `keep_anyway` says so."""
         check_missing(missing)
+        if labels is not None and not isinstance(labels, bool):
+            raise ParameterError(
+                f"Expected labels as True, False or None, got {labels!r}.", argument="labels"
+            )
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
         if not isinstance(column, str) or not column:
             raise ParameterError(
@@ -98,7 +105,7 @@ class Layout:
                 column=revealing[0],
                 remedies=[Remedy("keep_anyway", True, "to keep it anyway")],
             )
-        return cls(kept, record_id, column, fingerprint, missing)
+        return cls(kept, record_id, column, fingerprint, missing, labels)
 
     @property
     def needed(self) -> tuple[str, ...]:

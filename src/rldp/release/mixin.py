@@ -68,6 +68,7 @@ class Releasing:
         keep_anyway: bool = False,
         fingerprint: bool = False,
         missing: Missing = "error",
+        labels: bool | None = None,
     ) -> Any:
         """Draw one report for each record, with exactly the probabilities of the integer table.
 
@@ -100,6 +101,8 @@ class Releasing:
             missing: "error" refuses records with missing values, "drop" leaves them out, so that
                 there are as many reports as complete records. A missing value is no error if the
                 protocol was designed with missing="keep", which makes it a label.
+            labels: whether the report of a unary protocol names its cells, or is written in bits,
+                see docs/release.md; None means by names up to 32 blocks. `estimate` reads both.
 
         Returns:
             The same kind of frame with the reports as labels, a RecordBatchReader for a stream,
@@ -134,6 +137,7 @@ class Releasing:
             keep_anyway=keep_anyway,
             fingerprint=fingerprint,
             missing=missing,
+            labels=labels,
         )
         layout.warn(self, stacklevel=2)
         data = with_reader(data)

@@ -49,6 +49,7 @@ def release_file(
     escape_formulas: bool = False,
     shuffle: bool = False,
     missing: Missing = "error",
+    labels: bool | None = None,
     encoding: str | None = None,
     keep_file_names: bool = False,
     replace: bool = False,
@@ -82,6 +83,8 @@ def release_file(
         missing: "error" refuses records with missing values, "drop" leaves them out and counts them
             in `dropped` of the result. A missing value is no error if the protocol was designed
             with missing="keep", which makes it a label.
+        labels: whether the report of a unary protocol names its cells, or is written in bits, as in
+            `p.release`.
         encoding: of a text file as in `rldp.read_table`; None recognises it.
         keep_file_names: whether the files of a folder keep their names, which may tell who is in
             them. Otherwise they are numbered in random order.
@@ -102,6 +105,7 @@ def release_file(
         keep_anyway=keep_anyway,
         fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
         missing=missing,
+        labels=labels,
     )
     job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
     end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)

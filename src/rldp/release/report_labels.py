@@ -6,9 +6,14 @@ text can be parsed in one way only. A report of
 
 - a choice or independent channel is the text of a cell: "White | Male";
 - a dense channel, whose outputs mean nothing by themselves, is "y0", "y1", ...;
-- a unary channel is the set of its cells: "{White | Male; Black | Female}", "{}" if all are silent.
+- a unary channel is the set of its cells: "{White | Male; Black | Female}", "{}" if all are silent;
+- a unary channel of more than 32 blocks, unless labels are asked for, is "bits:" and its symbols, a
+  bit each, or as many as the largest symbol needs: silence is 0, the first block comes first, the
+  highest bit of a symbol first. Zeros fill up the last of the characters, which are those of
+  base64url (RFC 4648), 6 bits each: "bits:gA" has 7 to 12 bits, of which the first is 1.
 
-A part with a different number of outputs than its column has labels is "y0", "y1", ... instead.
+Both texts of a set are read, whatever a protocol writes. A part with a different number of outputs
+than its column has labels is "y0", "y1", ... instead.
 """
 
 from __future__ import annotations
@@ -31,7 +36,13 @@ from rldp.tables.arrow_arrays import integer_array, numbers_of, sound_indices, t
 from rldp.tables.schema import Schema, shown_list
 
 _MOST_LISTED = 65_536  # labels at most for a dictionary of all labels
-_JOINED = 65_536  # sets that are converted at a time
+_MOST_NAMED = 32  # blocks of a set whose text names its cells
+_JOINED = 2**24  # symbols of sets that are converted at a time
+_BITS = "bits:"
+_DIGITS = np.frombuffer(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
+)
+_DIGIT = 6  # bits of a character
 _SPECIAL = re.compile(r"([\\|;])")
 _CELL = re.compile(r"((?:[^\\;]++|\\.)++)(?:; |$)", re.DOTALL)  # gives nothing back
 
@@ -66,16 +77,23 @@ class ReportLabels:
         """The reports that a spreadsheet may take for formulas."""
         return () if self._sets else tuple(text for text in self.all if is_formula(text))
 
-    def texts(self, reports: NDArray[Any]) -> Any:
+    @property
+    def at_once(self) -> int:
+        """Reports that are drawn or read together, so that sets of many blocks need no gigabyte."""
+        return max(1, _JOINED // len(self._parts[0])) if self._sets else 2**62
+
+    def texts(self, reports: NDArray[Any], *, labels: bool | None = None) -> Any:
         """The labels of reports as an Arrow array: a dictionary, or text if there are many labels.
 
         Args:
             reports: what `p.release(codes)` gives, shape (n,) or, for sets, (n, blocks).
+            labels: whether sets are written by their labels, or in bits; None means by labels up to
+                32 blocks.
         """
         if self._sets:
-            parts = [
-                self._set_texts(reports[i : i + _JOINED]) for i in range(0, len(reports), _JOINED)
-            ]
+            is_named = len(self._parts[0]) <= _MOST_NAMED if labels is None else labels
+            written, step = self._set_texts if is_named else self._bit_texts, self.at_once
+            parts = [written(reports[i : i + step]) for i in range(0, len(reports), step)]
             return pa.concat_arrays(parts or [pa.nulls(0, pa.string())])
         size = int(np.prod([len(part) for part in self._parts]))
         if size <= _MOST_LISTED:
@@ -97,6 +115,8 @@ class ReportLabels:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(f"Expected a report in every row, row {row} has none.")
         indices = numbers_of(sound_indices(values, "the reports"))
+        if self._sets and (known := self._from_bits(values.dictionary)) is not None:
+            return np.asarray(known[indices])
         known = []
         for place, text in enumerate(values.dictionary.to_pylist()):
             report = self.report(text)
@@ -106,7 +126,7 @@ class ReportLabels:
                     f"{int(np.argmax(indices == place))}; reports look like {self._examples()}."
                 )
             known.append(self._silence if report is None else report)
-        table = np.array(known, dtype=np.int64).reshape(len(known), *np.shape(self._silence))
+        table = np.array(known, dtype=self._type).reshape(len(known), *np.shape(self._silence))
         return np.asarray(table[indices])
 
     @cached_property
@@ -130,6 +150,9 @@ class ReportLabels:
         if not self._sets:
             return self._place(text)
         text = text.strip() if isinstance(text, str) else ""
+        if text.startswith(_BITS):
+            found = self._from_bits(pa.array([text.encode("ascii", "replace").decode()]))
+            return None if found is None else list(map(int, found[0]))
         if text[:1] + text[-1:] != "{}":
             return None
         report = np.full(len(self._parts[0]), -1)
@@ -158,6 +181,59 @@ class ReportLabels:
             blocks.append(_dictionary(np.where(column < 0, n_z, column), [*texts, ""]))
         joined = pc.binary_join_element_wise(*(block.cast(pa.string()) for block in blocks), "")
         return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(joined, 2), "}", "")
+
+    @property
+    def _type(self) -> np.dtype[Any]:
+        """Wide enough for the symbols of sets, and for numbers of outputs."""
+        return np.min_scalar_type(-len(self._parts[1]) - 1) if self._sets else np.dtype(np.int64)
+
+    @property
+    def _bit_counts(self) -> tuple[int, int, int]:
+        """Bits of a symbol, of a report, and characters that hold them."""
+        each = len(self._parts[1]).bit_length()
+        total = each * len(self._parts[0])
+        return each, total, -(-total // _DIGIT)
+
+    def _bit_texts(self, reports: NDArray[Any]) -> Any:
+        (each, total, size), n = self._bit_counts, len(reports)
+        bits = np.zeros((n, size * _DIGIT), dtype=np.uint8)
+        for place in range(each):
+            bits[:, place:total:each] = ((reports + 1) >> (each - 1 - place)) & 1
+        characters = np.empty((n, len(_BITS) + size), dtype=np.uint8)
+        characters[:, : len(_BITS)] = np.frombuffer(_BITS.encode(), dtype=np.uint8)
+        digits = np.zeros((n, size), dtype=np.uint8)
+        for place in range(_DIGIT):
+            digits |= bits[:, place::_DIGIT] << (_DIGIT - 1 - place)
+        np.take(_DIGITS, digits, out=characters[:, len(_BITS) :])
+        ends = np.arange(n + 1, dtype=np.int32) * np.int32(characters.shape[1])
+        buffers = pa.py_buffer(ends.tobytes()), pa.py_buffer(characters.tobytes())
+        return pa.StringArray.from_buffers(n, *buffers)
+
+    def _from_bits(self, texts: Any) -> NDArray[Any] | None:
+        """The sets that are all written in bits; None if some text is not."""
+        each, total, size = self._bit_counts
+        lengths = pc.binary_length(pc.utf8_trim_whitespace(texts.cast(pa.large_string())))
+        if not pc.all(pc.equal(lengths, len(_BITS) + size)).as_py():
+            return None
+        joined = "".join(pc.utf8_trim_whitespace(texts.cast(pa.large_string())).to_pylist())
+        characters = np.frombuffer(joined.encode(), dtype=np.uint8).reshape(len(texts), -1)
+        value = np.full(256, 255, dtype=np.uint8)
+        value[_DIGITS] = np.arange(len(_DIGITS))
+        digits = value[characters[:, len(_BITS) :]]
+        is_marked = characters[:, : len(_BITS)] == np.frombuffer(_BITS.encode(), dtype=np.uint8)
+        if not is_marked.all() or digits.max(initial=0) == 255:
+            return None
+        bits = np.zeros((len(texts), size * _DIGIT), dtype=np.uint8)
+        for place in range(_DIGIT):
+            bits[:, place::_DIGIT] = (digits >> (_DIGIT - 1 - place)) & 1
+        if bits[:, total:].any():
+            return None
+        symbols = np.zeros((len(texts), len(self._parts[0])), dtype=self._type)
+        for place in range(each):
+            symbols |= bits[:, place:total:each].astype(self._type) << (each - 1 - place)
+        if symbols.max(initial=0) > len(self._parts[1]):
+            return None
+        return symbols - 1
 
     def _examples(self) -> str:
         return shown_list([f"{{{text}}}" if self._sets else text for text in self.all])
