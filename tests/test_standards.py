@@ -14,7 +14,7 @@ import rldp
 from tests.support.files import ROOT
 
 SOURCE = ROOT / "src" / "rldp"
-LONGEST_FILE = 350  # lines
+LONGEST_FILE = 800  # lines
 LONGEST_FUNCTION = 60  # lines, without its docstring
 MOST_PARAMETERS = 7
 EXCEPTION = re.compile(r"# *(noqa|type: *ignore|pragma)\b", re.IGNORECASE)
@@ -128,7 +128,7 @@ def test_the_page_is_made_of_small_files(name):
 @pytest.mark.parametrize(
     ("code", "word"),
     [
-        ("x = 1\n" * 351, "351 lines"),
+        ("x = 1\n" * 801, "801 lines"),
         ("def f():\n" + "    x = 1\n" * 60, "61 lines"),
         ("class A:\n    def f(self):\n" + "        x = 1\n" * 60, "61 lines"),
         ("def f(a, b, c, d, /, e, f, *, g, h):\n    pass\n", "8 parameters"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,14 +63,9 @@ class Layout:
         keep_anyway: bool,
         fingerprint: bool,
         missing: Missing = "error",
-        labels: bool | None = None,
     ) -> Layout:
         """A layout without a column of the record, unless `keep_anyway` says so."""
         check_missing(missing)
-        if labels is not None and not isinstance(labels, bool):
-            raise ParameterError(
-                f"Expected labels as True, False or None, got {labels!r}.", argument="labels"
-            )
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
         if not isinstance(column, str) or not column:
             raise ParameterError(
@@ -105,7 +100,15 @@ class Layout:
                 column=revealing[0],
                 remedies=[Remedy("keep_anyway", True, "to keep it anyway")],
             )
-        return cls(kept, record_id, column, fingerprint, missing, labels)
+        return cls(kept, record_id, column, fingerprint, missing)
+
+    def written(self, labels: bool | None) -> Layout:
+        """The same with sets by their labels, in bits, or as their size says."""
+        if labels is not None and not isinstance(labels, bool):
+            raise ParameterError(
+                f"Expected labels as True, False or None, got {labels!r}.", argument="labels"
+            )
+        return replace(self, labels=labels)
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -137,8 +137,7 @@ class Releasing:
             keep_anyway=keep_anyway,
             fingerprint=fingerprint,
             missing=missing,
-            labels=labels,
-        )
+        ).written(labels)
         layout.warn(self, stacklevel=2)
         data = with_reader(data)
         if isinstance(data, Mapping):

@@ -105,8 +105,7 @@ def release_file(
         keep_anyway=keep_anyway,
         fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
         missing=missing,
-        labels=labels,
-    )
+    ).written(labels)
     job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
     end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)
     words = SecureWords() if rng is None else rng  # for random orders
