@@ -3,4 +3,5 @@
 robust           the least I(X;Y) over F, with a proof
 entropy_minimum  the minima over F that this needs
 goal             what a collection is made for, and its errors
+contrasts        coefficients of marginals and of cells with given labels
 """
