@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,17 +129,15 @@ def audit(
         raise DataError(
             f"Expected a channel for {table.n_s} × {table.n_u} cells, got {channel.shape}."
         )
-    comparisons = channel.comparisons()
-    apart = pairs(comparisons, uncertainty)
-    worst = worst_pair(comparisons, uncertainty, apart)
+    found = _worst(channel, uncertainty)
     alone = promise(channel)
     return Audit(
-        epsilon=max(0.0, worst.log_ratio),
-        epsilon_apart=float(apart.log_ratio.max(initial=0.0)),
+        epsilon=max(0.0, found.pair.log_ratio),
+        epsilon_apart=found.apart,
         epsilon_all=alone.epsilon_all,
         epsilon_given_u=alone.epsilon_given_u,
         epsilon_plain=alone.epsilon_plain,
-        witness=_witness(channel, comparisons, uncertainty, worst),
+        witness=_witness(channel, found.comparisons, uncertainty, found.pair),
         claimed=claimed,
         guarantees=guarantees,
         channel=channel,
@@ -158,8 +157,32 @@ def promise(channel: Channel) -> Promise:
 
 def worst_log_ratio(channel: Channel, F: UncertaintySet) -> float:
     """The exact ε of a channel over F, without a witness."""
-    comparisons = channel.comparisons()
-    return max(0.0, worst_pair(comparisons, F, pairs(comparisons, F)).log_ratio)
+    return max(0.0, _worst(channel, F).pair.log_ratio)
+
+
+class _Worst(NamedTuple):
+    """The worst pair, among which comparisons, and the worst log-ratio of conditionals apart."""
+
+    comparisons: Comparisons
+    pair: WorstPair
+    apart: float
+
+
+def _worst(channel: Channel, F: UncertaintySet) -> _Worst:
+    """The worst pair over F, of all that may be it by its conditionals apart."""
+    found: _Worst | None = None
+    for comparisons in channel.comparison_blocks():
+        apart = pairs(comparisons, F)
+        most = float(apart.log_ratio.max(initial=0.0))
+        if found is not None and most <= found.pair.log_ratio:
+            continue
+        worst = worst_pair(comparisons, F, apart)
+        if found is None or worst.log_ratio > found.pair.log_ratio:
+            found = _Worst(comparisons, worst, max(most, found.apart if found else 0.0))
+        else:
+            found = found._replace(apart=max(most, found.apart))
+    assert found is not None
+    return found
 
 
 def _witness(

@@ -53,7 +53,8 @@ class AuditedGuarantee:
     @cached_property
     def levels(self) -> Array:
         """The audited level of every ordered pair, shape (n_s, n_s); -∞ on the diagonal."""
-        levels = worst_levels(self.channel.comparisons(), self.guarantee)
+        blocks = self.channel.comparison_blocks()
+        levels = np.max([worst_levels(block, self.guarantee) for block in blocks], axis=0)
         levels.setflags(write=False)
         return levels
 
@@ -63,11 +64,12 @@ class AuditedGuarantee:
         if not self.guarantee.is_complete:
             return float(self.levels[self.guarantee.is_promised_pair].max())
         found = 0.0
-        for view in views(self.channel.comparisons(), self.guarantee):
-            apart = pairs(view.comparisons, view.uncertainty)
-            if apart.log_ratio.max(initial=0.0) > found:
-                worst = worst_pair(view.comparisons, view.uncertainty, apart)
-                found = max(found, worst.log_ratio)
+        for block in self.channel.comparison_blocks():
+            for view in views(block, self.guarantee):
+                apart = pairs(view.comparisons, view.uncertainty)
+                if apart.log_ratio.max(initial=0.0) > found:
+                    worst = worst_pair(view.comparisons, view.uncertainty, apart)
+                    found = max(found, worst.log_ratio)
         return found
 
     @cached_property

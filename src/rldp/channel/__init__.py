@@ -4,6 +4,7 @@
     ├── DenseChannel        any matrix Q[s, u, y]
     ├── IndependentChannel  S and U reported each by its own matrix            (IR)
     ├── ChoiceChannel       one block is reported: one's own or another        (GRR, SRR, GRR-CR)
+    ├── SetChannel          a level for each pair of classes of s and of u      (large tables)
     └── UnaryChannel        every block reports or stays silent, independently (UE, UE-CR)
 
 A choice or unary channel has a block for each s (or each cell). It is given by `own[s, u, z]`,
@@ -13,7 +14,7 @@ blocks that the person does not belong to, which does not depend on the person. 
 Files know a kind of channel by its entry in `rldp.channel.registry`.
 
 base         what every channel offers
-dense, independent, choice, unary   the four kinds
+dense, independent, choice, sets, unary   the five kinds
 sum_laws     the distribution of a sum of independent variables, for unary channels
 registry     kinds of channels by name
 """
@@ -25,6 +26,7 @@ from rldp.channel.choice import ChoiceChannel
 from rldp.channel.dense import DenseChannel
 from rldp.channel.independent import IndependentChannel
 from rldp.channel.registry import CHANNELS, kind_of, register
+from rldp.channel.sets import SetChannel
 from rldp.channel.unary import UnaryChannel
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "DenseChannel",
     "IndependentChannel",
     "IntegerParts",
+    "SetChannel",
     "Sides",
     "UnaryChannel",
     "kind_of",

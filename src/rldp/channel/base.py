@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +18,7 @@ from rldp.information import entropy
 Output = int | tuple[int, ...]
 IntegerParts = dict[str, Integers]
 
+_NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
 _MOST_ENTRIES = 2**27  # one gibibyte of matrix
 
 
@@ -54,6 +57,7 @@ class Channel(ABC):
     """A release channel from S × U to a finite set of outputs."""
 
     kind: ClassVar[str] = ""  # its name in files
+    has_multipliers: ClassVar[bool] = True  # in the certificates of sets that know them
     reports_sets: ClassVar[bool] = False  # a symbol, or silence, for each of several blocks
 
     @property
@@ -78,12 +82,7 @@ class Channel(ABC):
     @cached_property
     def matrix(self) -> Array:
         """Q[s, u, y], shape (n_s, n_u, n_y); the last axis sums to 1."""
-        n_s, n_u = self.shape
-        if n_s * n_u * self.n_outputs > _MOST_ENTRIES:
-            raise TooLargeError(
-                f"The matrix would have {n_s} × {n_u} × {_readable(self.n_outputs)} entries; "
-                "use the channel itself, which never builds them."
-            )
+        check_size(*self.shape, self.n_outputs)
         Q = self._build()
         Q.setflags(write=False)
         return Q
@@ -118,6 +117,10 @@ class Channel(ABC):
     def comparisons(self) -> Comparisons:
         """The comparisons that privacy requires."""
 
+    def comparison_blocks(self) -> Iterator[Comparisons]:
+        """The same, group by group in parts that fit into memory."""
+        yield self.comparisons()
+
     def output(self, comparisons: Comparisons, first: int, second: int) -> Output:  # noqa: ARG002  # most need one entry only
         """An output in which two entries of a group meet, as a release writes it."""
         return int(comparisons.symbol[first])
@@ -140,6 +143,16 @@ class Channel(ABC):
     def from_integers(cls, integers: IntegerParts, bits: int) -> Self:
         """The channel of a table in units of 2^-bits."""
         return cls(**{name: N / 2.0**bits for name, N in integers.items()})
+
+    @classmethod
+    def written(cls, integers: IntegerParts) -> dict[str, Any]:
+        """The parts as plain values for a file, integers as text so that no reader rounds them."""
+        return {name: N.astype(str).tolist() for name, N in integers.items()}
+
+    @classmethod
+    def read(cls, parts: Mapping[str, Any]) -> IntegerParts:
+        """The integers of a file again."""
+        return {name: _integers(part, name) for name, part in parts.items()}
 
     @classmethod
     def row_sums(cls, integers: IntegerParts) -> IntegerParts:
@@ -173,6 +186,35 @@ class Channel(ABC):
         N, y = self.listed(integers), int(comparisons.symbol[first])
         s_1, s_2 = int(comparisons.s[first]), int(comparisons.s[second])
         return Sides([y, s_1, s_2], 1, N[s_1, :, y], 1, N[s_2, :, y], float(N[0, 0].sum()))
+
+
+def check_size(n_s: int, n_u: int, n_outputs: int) -> None:
+    """Refuse to write out a matrix that would be huge."""
+    if n_s * n_u * n_outputs > _MOST_ENTRIES:
+        raise TooLargeError(
+            f"The matrix would have {n_s} × {n_u} × {_readable(n_outputs)} entries; "
+            "use the channel itself, which never builds them."
+        )
+
+
+def naturals(texts: list[Any], name: str) -> Integers:
+    """Non-negative integers in decimal text, as an array of one axis."""
+    if not all(isinstance(text, str) and _NATURAL.fullmatch(text) for text in texts):
+        raise DataError(
+            f"Expected a rectangular table of non-negative integers as text under {name!r}."
+        )
+    return np.array([int(text) for text in texts], dtype=np.int64)
+
+
+def _integers(part: Any, name: str) -> Integers:
+    """Nested lists of decimal text as an array."""
+    try:
+        array = np.array(part, dtype=object)
+    except ValueError:
+        raise DataError(f"Expected a rectangular table under {name!r}.") from None
+    return naturals(array.ravel().tolist() if isinstance(part, list) else [part], name).reshape(
+        array.shape
+    )
 
 
 def in_units(values: Array, bits: int) -> Integers:

@@ -73,13 +73,13 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
 
 def _excess(channel: Channel, guarantee: Guarantee) -> float:
     """The largest log-ratio less the level of its pair, where each conditional varies apart."""
-    comparisons = channel.comparisons()
     return max(
         float(
             pairs(relative_to(view.comparisons, view.levels), view.uncertainty).log_ratio.max(
                 initial=-np.inf
             )
         )
+        for comparisons in channel.comparison_blocks()
         for view in views(comparisons, guarantee)
     )
 
@@ -91,8 +91,12 @@ def certificate(
     F = guarantee.uncertainty
     above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
     constants = {name: str(Fraction(getattr(F, name)) * above) for name in F.constants}
-    comparisons = channel.comparisons()
-    parts = [_of_view(channel, integers, view, bits) for view in views(comparisons, guarantee)]
+    parts: list[Document] = []
+    for comparisons in channel.comparison_blocks():
+        found = [_of_view(channel, integers, view, bits) for view in views(comparisons, guarantee)]
+        for part, more in zip(parts, found, strict=bool(parts)):
+            part["joint"] += more["joint"]
+        parts = parts or found
     return {**constants, "parts": parts} if guarantee.knows else {**parts[0], **constants}
 
 
@@ -104,7 +108,8 @@ def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) ->
     comparisons = relative_to(view.comparisons, view.levels)
     if pairs(comparisons, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
         return found  # largest and smallest entries are enough
-    found["multipliers"] = _multipliers(channel, integers, view, F, bits)
+    if channel.has_multipliers:
+        found["multipliers"] = _multipliers(channel, integers, view, F, bits)
     apart = pairs(comparisons, F)
     if apart.log_ratio.max() > _NEAR:
         tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)

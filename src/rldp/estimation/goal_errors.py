@@ -8,7 +8,7 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.channel import Channel
-from rldp.estimation.inversion import Inverse, some_rows
+from rldp.estimation.inversion import MOST_CELLS, Inverse, some_rows
 from rldp.estimation.moments import moments
 from rldp.estimation.promised_influence import largest_weights
 from rldp.estimation.weights_point import design_point
@@ -26,12 +26,15 @@ def channel_error(
     They are the smallest of all where outputs can be listed. Unary channels have too many: there
     they are those of `estimate`, whose weights are linear in the bits.
     """
-    if channel.n_outputs <= MOST_LISTED:
+    if channel.n_outputs <= MOST_LISTED and table.counts.size <= MOST_CELLS:
         return goal_error(channel.matrix, goal, table.p_su, bound, largest_bound)
     inverse = Inverse.at(moments(channel), design_point(channel, table))
     rows, p = goal.functionals, table.p_su.ravel()
     variances, influences = zip(
-        *((_variance(inverse, C, p), largest_weights(inverse, C)) for C in some_rows(rows)),
+        *(
+            (_variance(inverse, C, p), largest_weights(inverse, C))
+            for C in some_rows(rows, inverse.features.n_features)
+        ),
         strict=True,
     )
     return GoalError(

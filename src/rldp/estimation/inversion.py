@@ -22,18 +22,21 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from rldp._types import Array, Flags
 from rldp.errors import TooLargeError
 from rldp.estimation.interval_estimates import Figures, normal_quantile
-from rldp.estimation.moments import Moments, UnaryMoments
+from rldp.estimation.moments import Moments, SetMoments, UnaryMoments
 from rldp.estimation.report_counts import ReportCounts
 
 _INVISIBLE = 1e-7  # a canonical correlation that 10^14 reports could not tell from 0
 _RTOL = 1e-8
 MOST_CELLS = 3_000  # of a table for which matrices of cells by cells, or of features, are built
+_POWERS = 30  # of an inverse, to find its largest eigenvalue
+_SINGULAR = 1e-10  # squared correlation of record and report below which a cell is not told
 _CAREFUL = 10.0  # √(nv/h²) above which the correction for small counts fades
-_AT_ONCE = 2**19  # entries of rows that are looked at together
+_AT_ONCE = 2**20  # entries of rows that are looked at together
 
 
 class _Dense(NamedTuple):
@@ -61,6 +64,10 @@ class Inverse:
         """The linear map with the smallest variance at p0 of all that are unbiased."""
         if isinstance(features, UnaryMoments) and features.is_one_bit_each:
             return _BitsInverse(features, p0)
+        if isinstance(features, SetMoments):
+            regular = _RegularInverse(features, p0)
+            if regular.is_regular:
+                return regular
         return Inverse(features, p0)
 
     @cached_property
@@ -179,14 +186,92 @@ class _BitsInverse(Inverse):
         return np.asarray(alone - share * alone.sum())
 
 
-def some_rows(C: Array) -> Iterator[Array]:
+@dataclass(frozen=True, eq=False)
+class _RegularInverse(Inverse):
+    """Columns that tell all cells apart, more of them than can be listed.
+
+    With J = Σ_y M_y M_yᵀ / m_y at the means m = M p0, least squares are p̂ = J⁻¹ Σ_y M_y z_y / m_y.
+    They sum to 1 by themselves, as J p0 = 1. J is kept as half a matrix, and factored in its place:
+    400 MB for 10,000 cells.
+    """
+
+    features: SetMoments
+
+    @cached_property
+    def _means(self) -> Array:
+        return np.maximum(self.features.mean(self.p0), 1e-300)
+
+    @cached_property
+    def _factor(self) -> Array | None:
+        """Cholesky's factor of √p0 J √p0 in LAPACK's packed form; None where there is none."""
+        n, root = len(self.p0), np.sqrt(self.p0)
+        J = np.zeros(n * (n + 1) // 2)
+        for part, columns in self.features.channel.columns():
+            X = columns.reshape(len(columns), n) * (root / np.sqrt(self._means[part])[:, None])
+            J = lapack.dsfrk(n, len(X), 1.0, np.asfortranarray(X), 1.0, J, trans="T", overwrite_c=1)
+        found, info = lapack.dpftrf(n, J, overwrite_a=1)
+        return found if info == 0 else None
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether the smallest eigenvalue, a squared correlation, is well above rounding."""
+        if self._factor is None:
+            return False
+        x = np.random.default_rng(0).normal(size=(len(self.p0), 1))
+        size = 1.0
+        for _ in range(_POWERS):
+            x /= np.linalg.norm(x)
+            x = self._half_solved(x)
+            size = float(np.linalg.norm(x))
+        return size * _SINGULAR < 1
+
+    def _half_solved(self, b: Array) -> Array:
+        x, info = lapack.dpftrs(len(self.p0), self._factor, np.asfortranarray(b))
+        assert info == 0
+        return np.asarray(x)
+
+    def _solved(self, b: Array) -> Array:
+        """J⁻¹ b, for columns of shape (cells, k)."""
+        root = np.sqrt(self.p0)[:, None]
+        return np.asarray(root * self._half_solved(root * b))
+
+    @property
+    def rank(self) -> int:
+        """All directions."""
+        return len(self.p0) - 1
+
+    def identified(self, C: Array) -> Flags:
+        """All quantities are."""
+        return np.ones(len(C), dtype=np.bool_)
+
+    def weights(self, C: Array) -> Array:
+        """C J⁻¹ M_y / m_y."""
+        X, A = self._solved(C.T).T, np.empty((len(C), self.features.n_features))
+        for part, columns in self.features.channel.columns():
+            A[:, part] = X @ columns.reshape(len(columns), -1).T / self._means[part]
+        return A
+
+    def shift(self, x: Array) -> Array:
+        """J⁻¹ Σ_y M_y x_y / m_y."""
+        b = self.features.channel.expectations(x / self._means)
+        return np.asarray(self._solved(b.reshape(-1, 1))[:, 0])
+
+    def variance(self, C: Array, p: Array) -> Array:
+        """A report has one output, so its weight squared is a mean."""
+        A, mean = self.weights(C), self.features.mean(p)
+        return np.maximum(0.0, A**2 @ mean - (A @ mean) ** 2)
+
+
+def some_rows(C: Array, width: int = 0) -> Iterator[Array]:
     """The rows of C, shape (rows, ...), flat and so many at a time that they need little memory.
+
+    `width` numbers go with each row if they are more than those of C.
 
     >>> [len(part) for part in some_rows(np.zeros((3, 2, 2)))]
     [3]
     """
     size = max(1, int(np.prod(C.shape[1:])))
-    step = max(1, _AT_ONCE // size)
+    step = max(1, _AT_ONCE // max(size, width))
     for start in range(0, len(C), step):
         part = C[start : start + step]
         yield np.ascontiguousarray(part.reshape(len(part), size))

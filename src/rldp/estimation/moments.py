@@ -13,7 +13,7 @@ from functools import cached_property, reduce, singledispatch
 import numpy as np
 
 from rldp._types import Array, Flags, Integers
-from rldp.channel import Channel, UnaryChannel
+from rldp.channel import Channel, SetChannel, UnaryChannel
 from rldp.errors import DataError
 
 _CHUNK = 2**18  # symbols at a time, so that all arrays fit into the cache
@@ -141,6 +141,41 @@ class ListedMoments(Moments):
     def place(self, feature: int) -> str:
         """The number of the output."""
         return f"report {feature}"
+
+
+class SetMoments(ListedMoments):
+    """The same for columns that are constant on sets, without the matrix of all of them."""
+
+    def __init__(self, channel: SetChannel) -> None:
+        """Take the channel."""
+        self.channel = channel
+
+    @property
+    def M(self) -> Array:  # noqa: N802  # a matrix
+        """All columns, where they can be listed."""
+        n_s, n_u = self.channel.shape
+        return np.asarray(self.channel.matrix.reshape(n_s * n_u, -1).T)
+
+    @property
+    def n_features(self) -> int:
+        """Number of outputs."""
+        return self.channel.n_outputs
+
+    @cached_property
+    def possible(self) -> Flags:
+        """Whether some record can give the output."""
+        return np.asarray(self.channel.law(np.ones(self.channel.shape)) > 0)
+
+    def mean(self, p: Array) -> Array:
+        """The law of the output."""
+        return self.channel.law(p.reshape(self.channel.shape))
+
+    def squares(self, A: Array, offset: Array) -> Array:
+        """Some columns after the others."""
+        total = np.zeros((len(A), int(np.prod(self.channel.shape))))
+        for part, columns in self.channel.columns():
+            total += (A[:, part] + offset[:, None]) ** 2 @ columns.reshape(len(columns), -1)
+        return total
 
 
 class UnaryMoments(Moments):
@@ -276,6 +311,11 @@ class UnaryMoments(Moments):
 def moments(channel: Channel) -> Moments:
     """The features of a channel's reports."""
     return ListedMoments(channel.matrix)
+
+
+@moments.register
+def _(channel: SetChannel) -> Moments:
+    return SetMoments(channel)
 
 
 @moments.register

@@ -53,5 +53,6 @@ def promised_influence(p: Any, inverse: Inverse) -> PromisedInfluence | None:
         goal = Goal.named(name, p.table)
     if goal is None:
         return PromisedInfluence(name, limit, None)
-    largest = max(float(largest_weights(inverse, C).max()) for C in some_rows(goal.functionals))
+    rows = some_rows(goal.functionals, inverse.features.n_features)
+    largest = max(float(largest_weights(inverse, C).max()) for C in rows)
     return PromisedInfluence(name, limit, largest)

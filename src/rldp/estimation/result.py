@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -192,7 +192,7 @@ class Estimate:
         count 0 or 1; through the noise of a protocol, one report counts up to this much.
         """
         inverse, every = self.inverted.inverse, each_cell(*self._shape)
-        most = np.concatenate([largest_weights(inverse, C) for C in some_rows(every)])
+        most = np.concatenate([largest_weights(inverse, C) for C in self._rows(every)])
         return np.where(np.isinf(most), np.nan, most).reshape(self._shape)
 
     def influence(self, forged: int, coefficients: ArrayLike | None = None) -> Array:
@@ -209,7 +209,7 @@ class Estimate:
         C = C if coefficients is None else self._coefficients(coefficients)
         shape = self._shape if coefficients is None else C.shape[:-2]
         changes = []
-        for rows in some_rows(C.reshape(-1, *self._shape)):
+        for rows in self._rows(C.reshape(-1, *self._shape)):
             A = inverse.weights(rows)
             low, high = inverse.features.extremes(A)
             here = A @ self.counts.mean
@@ -289,13 +289,17 @@ class Estimate:
             f"{100 * self.level:g} % intervals{rest if open_cells else ''}>"
         )
 
+    def _rows(self, C: Array) -> Iterator[Array]:
+        """Rows of coefficients, some at a time, with the weights that go with them."""
+        return some_rows(C, self.inverted.inverse.features.n_features)
+
     def _family(self, rows: int) -> int:
         return rows if self.simultaneous else 1
 
     def _figures(self, C: Array) -> Figures:
         """Figures of combinations of cells, shape (rows, n_s, n_u), some of them at a time."""
         family = self._family(len(C))
-        return together([self._figures_of(rows, family) for rows in some_rows(C)])
+        return together([self._figures_of(rows, family) for rows in self._rows(C)])
 
     def _figures_of(self, C: Array, family: int) -> Figures:
         """Figures of the rows of C: bounds where they are not identified."""
@@ -315,7 +319,7 @@ class Estimate:
     def _conditionals(self, wholes: Array, whole: Integers) -> Figures:
         """Figures of each cell within its whole, the rows of `wholes` with these numbers."""
         size, every = len(whole), each_cell(*self._shape)
-        step = len(next(some_rows(every)))
+        step = len(next(self._rows(every)))
         parts = [
             self._ratios_of(
                 every[i : i + step].reshape(-1, size),

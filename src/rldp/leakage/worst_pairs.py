@@ -14,7 +14,7 @@ from rldp.uncertainty import GivenU, UncertaintySet, log_ratio
 
 _MOST_PAIRS = 2**22  # beyond, entries that others of their s always outdo are left out first
 _AT_ONCE = 2**10  # pairs whose worst split is searched together
-_MOST_SUSPECTS = 2**10  # pairs that a quick second look searches
+MOST_SUSPECTS = 2**10  # pairs that a quick second look searches
 _ROWS = 2**16  # pairs whose ratios for someone who knows U are computed together
 _RUNGS = 16  # of the ladder of shares that bounds a pair
 
@@ -162,7 +162,9 @@ def worst_by_pair(comparisons: Comparisons, F: UncertaintySet) -> Array:
     return np.asarray(worst)
 
 
-def level_above(comparisons: Comparisons, F: UncertaintySet, levels: Array) -> Excess | None:
+def level_above(
+    comparisons: Comparisons, F: UncertaintySet, levels: Array, most: int = MOST_SUSPECTS
+) -> Excess | None:
     """The pair that exceeds its level over F by most, as far as the most suspect pairs tell.
 
     Pairs whose conditionals cannot exceed their level apart need no search; of the others those
@@ -172,10 +174,11 @@ def level_above(comparisons: Comparisons, F: UncertaintySet, levels: Array) -> E
         comparisons: the comparisons of a channel.
         F: the set.
         levels: for each ordered pair of S values, shape (n_s, n_s); ∞ promises nothing.
+        most: pairs that are searched.
     """
     relative = relative_to(comparisons, levels)
     apart = pairs(relative, F)
-    order = np.argsort(-apart.log_ratio, kind="stable")[:_MOST_SUSPECTS]
+    order = np.argsort(-apart.log_ratio, kind="stable")[:most]
     order = order[apart.log_ratio[order] > 0]
     suspects = Pairs(apart.first[order], apart.second[order], apart.log_ratio[order])
     worst = worst_pair(relative, F, suspects)

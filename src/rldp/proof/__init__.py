@@ -203,10 +203,8 @@ def _listed_proved(
 
 def _proved(claim: dict[str, Any], F: Set, levels: Levels, channel: Channel) -> ProvedGuarantee:
     claims = Claims(claim, F, levels)
-    if isinstance(F, GivenUSet):  # Lemma 5
-        for u in range(F.shape[1]):
-            claims.F = F.given([u])
-            channel.given([u]).prove(claims)
+    if isinstance(F, GivenUSet):
+        channel.prove_given_u(claims)
     else:
         channel.prove(claims)
     return ProvedGuarantee(F.words, levels, claims.conditions, claims.slack)

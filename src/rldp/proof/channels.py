@@ -6,15 +6,16 @@ Only pairs (s1, s2) that have a level are compared, each with its own E.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
 
 from rldp.proof.levels import Levels
 from rldp.proof.numbers import ONE, ceil
-from rldp.proof.parsing import SIGNED, ProofError, field, integers, ratio
+from rldp.proof.parsing import NATURAL, SIGNED, ProofError, field, integers, ratio
 from rldp.proof.sets import Column, Group, Set, Side, Triple
 from rldp.proof.work import spend
 
@@ -67,6 +68,13 @@ class Channel(ABC):
     @abstractmethod
     def prove(self, claims: Claims) -> None:
         """Show that every condition holds, or raise ProofError."""
+
+    def prove_given_u(self, claims: Claims) -> None:
+        """The same against someone who knows U: Lemma 5, one u after the other."""
+        F = claims.F
+        for u in range(self.shape[1]):
+            claims.F = F.given([u])
+            self.given([u]).prove(claims)
 
     @abstractmethod
     def given(self, group: Group) -> Channel:
@@ -203,7 +211,11 @@ class UnaryByValue(Channel):
         s has no promise against anyone. Otherwise it is left out: under any other s no word that
         holds it ever occurs.
         """
-        F, joint, (n_s, n_z) = claims.F, _joint(claims, 4), (len(self.other), len(self.other[0]))
+        F, joint, (n_s, n_z) = (
+            claims.F,
+            _joint(claims, 4),
+            (len(self.other), len(self.other[0])),
+        )
         upper, lower = _multipliers(claims, n_z, n_s)
         columns = [list(zip(*rows, strict=True)) for rows in self.own]
         highs: list[list[tuple[int, int]]] = [[] for _ in self.own]  # bounds of Λ, each with its z
@@ -283,6 +295,127 @@ def _of_group(rows_by_s: list[list[T]], group: Group) -> list[list[T]]:
     return [[rows[u] for u in group] for rows in rows_by_s]
 
 
+@dataclass(frozen=True)
+class Sets(Channel):
+    """P(y|s) = q·R_s with q_u = levels[class of s][class of u] of output y, and of the remainder.
+
+    A lemma on a mean sums over u, and equal q_u have equal terms: so each output is proved over F
+    with the U values of a class made one. What is not trivial has multipliers that are looked for
+    here: no certificate has them.
+    """
+
+    s_partitions: list[list[int]]
+    u_partitions: list[list[int]]
+    outputs: list[tuple[int, int, Rows]]  # numbers of partitions, levels by class of s and u
+    rest: Rows  # the remainder, by s and u
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n_s and n_u."""
+        return len(self.rest), len(self.rest[0])
+
+    def prove(self, claims: Claims) -> None:
+        """For each output and pair: q1·R_{s1} ≤ E q2·R_{s2}."""
+        joint = _joint(claims, 3)
+        if field(claims.certificate, "certificate.multipliers", dict, type(None)) is not None:
+            raise ProofError("Expected no multipliers for a channel of sets.")
+        pairs = _Pairs(claims)
+        order = sorted(range(len(self.outputs)), key=lambda y: self.outputs[y][1])
+        last, F, present = -1, claims.F, [0]
+        for y in order:
+            i, j, levels = self.outputs[y]
+            if j != last:
+                F, present = claims.F.merged(self.u_partitions[j])
+                last = j
+            spend(len(levels) * len(present) + 2 * self.shape[0])
+            rows = [tuple(row[B] for B in present) for row in levels]
+            pairs.prove(F, y, [rows[A] for A in self.s_partitions[i]], joint)
+        spend(2 * len(self.rest) * len(self.rest[0]))
+        pairs.prove(claims.F, len(self.outputs), list(map(tuple, self.rest)), joint)
+
+    def prove_given_u(self, claims: Claims) -> None:
+        """By Lemma 5, which says the same of all u of a class."""
+        pairs = _Pairs(claims)
+        for y, (i, _, levels) in enumerate(self.outputs):
+            spend(len(levels) * len(levels[0]) + 2 * self.shape[0] * len(levels[0]))
+            for q in zip(*levels, strict=True):
+                pairs.compare([q[A] for A in self.s_partitions[i]], f"output {y}")
+        spend(2 * len(self.rest) * len(self.rest[0]))
+        for q in zip(*self.rest, strict=True):
+            pairs.compare(list(q), "the remainder")
+
+    def given(self, group: Group) -> Sets:
+        """Classes and the remainder of the group; a class may be left without a value."""
+        spend(2 * len(self.u_partitions) * len(group))
+        cut = [[classes[u] for u in group] for classes in self.u_partitions]
+        rest = [[row[u] for u in group] for row in self.rest]
+        return Sets(self.s_partitions, cut, self.outputs, rest)
+
+
+class _Pairs:
+    """All inequalities of an output, the easy ones first."""
+
+    def __init__(self, claims: Claims) -> None:
+        """Take what is claimed; levels by pair are listed once."""
+        self.claims, levels = claims, claims.levels
+        self._listed = None if levels.is_uniform else list(levels.promised)
+        self._E = None if self._listed is not None else next(levels.promised)[2]
+
+    def compare(self, q: list[int], what: str) -> None:
+        """q[s1] ≤ E q[s2] for all pairs."""
+        if not self._hold([x * ONE for x in q], [x * ONE for x in q]):
+            raise ProofError(f"Not proved: {what}, given U.")
+
+    def prove(self, F: Set, y: int, q: list[Column], joint: dict[tuple[int, ...], Triple]) -> None:
+        """q[s1]·R_{s1} ≤ E q[s2]·R_{s2} for all pairs: by extremes, apart, or by Lemma 2."""
+        spend(4 * len(q))
+        if self._hold([max(x) * ONE for x in q], [min(x) * ONE for x in q]):
+            return
+        bounds = [F.bounds(s, x, *F.multipliers(s, x)) for s, x in enumerate(q)]
+        highs, lows = [high for high, _ in bounds], [low for _, low in bounds]
+        for s1, s2, E in self._suspects(highs, lows):
+            mu, first, second = joint.get((y, s1, s2)), Side(s1, 1, q[s1]), Side(s2, 1, q[s2])
+            claims, F_all = self.claims, self.claims.F
+            try:
+                claims.F = F
+                is_proved = claims.proved(E, highs[s1], lows[s2], mu, first, second)
+            finally:
+                claims.F = F_all
+            if not is_proved:
+                raise ProofError(f"Not proved: output {y} at s = {s1} against s = {s2}.")
+
+    def _hold(self, highs: list[int], lows: list[int]) -> bool:
+        """Whether the bounds show all pairs; if so they are counted."""
+        pairs = list(self._hardest(highs, lows))
+        spend(4 * len(pairs))
+        if any(highs[s1] * ONE > lows[s2] * E for s1, s2, E in pairs):
+            return False
+        return all(self.claims.holds(E, highs[s1], lows[s2]) for s1, s2, E in pairs)
+
+    def _hardest(self, highs: list[int], lows: list[int]) -> list[tuple[int, int, int]]:
+        """Pairs that show all others: with one level each s1 meets the least of the other lows."""
+        if self._listed is not None or self._E is None:
+            return self._listed or []
+        order = sorted(range(len(lows)), key=lows.__getitem__)
+        first, second = order[0], order[1]
+        return [(s1, second if s1 == first else first, self._E) for s1 in range(len(highs))]
+
+    def _suspects(self, highs: list[int], lows: list[int]) -> Iterator[tuple[int, int, int]]:
+        """The hardest pairs, and with one level all others that these bounds do not show."""
+        if self._E is None:
+            yield from self._listed or []
+            return
+        order = sorted(range(len(lows)), key=lows.__getitem__)
+        spend(8 * len(order))
+        for s1, high in enumerate(highs):
+            for s2 in order:
+                if s2 == s1:
+                    continue
+                yield s1, s2, self._E
+                if high * ONE <= lows[s2] * self._E:
+                    break  # and so it is for all larger lows
+
+
 def read_channel(document: dict[str, Any], shape: tuple[int, int]) -> Channel:
     """The channel of a document, for n_s and n_u values, with all its sums checked."""
     kind, bits = field(document, "channel.kind", str), field(document, "channel.bits", int)
@@ -352,9 +485,100 @@ def _joint(claims: Claims, n_indices: int) -> dict[tuple[int, ...], Triple]:
     return joint
 
 
+def _sets(document: dict[str, Any], shape: tuple[int, int], one: int) -> Channel:
+    """Partitions, outputs, and the remainder that they imply."""
+    n_s, n_u = shape
+    of_s = _partitions(document, "channel.s_partitions", n_s)
+    of_u = _partitions(document, "channel.u_partitions", n_u)
+    sizes_s, sizes_u = ([max(classes) + 1 for classes in some] for some in (of_s, of_u))
+    outputs: list[tuple[int, int, Rows]] = []
+    for y, output in enumerate(field(document, "channel.outputs", list)):
+        name = f"channel.outputs[{y}]"
+        is_list = isinstance(output, list) and list(map(type, output)) == [int, int, str]
+        if not is_list or not (0 <= output[0] < len(of_s) and 0 <= output[1] < len(of_u)):
+            raise ProofError(f"Expected two numbers of partitions and a text at {name}.")
+        i, j, text = output
+        n_B = sizes_u[j]
+        texts = text.split(" ")
+        spend(4 * len(texts))
+        if len(texts) != sizes_s[i] * n_B or not all(map(NATURAL.fullmatch, texts)):
+            raise ProofError(f"Expected {sizes_s[i] * n_B} natural numbers at {name}.")
+        flat = list(map(int, texts))
+        if max(flat) > one:
+            raise ProofError(f"Expected probabilities at {name}.")
+        outputs.append((i, j, [flat[A : A + n_B] for A in range(0, len(flat), n_B)]))
+    if not outputs:
+        raise ProofError("Expected at least one output in channel.outputs.")
+    return Sets(of_s, of_u, outputs, _rest(of_s, of_u, outputs, one))
+
+
+def _rest(
+    of_s: list[list[int]], of_u: list[list[int]], outputs: list[tuple[int, int, Rows]], one: int
+) -> Rows:
+    """What the outputs leave of `one` in each cell.
+
+    A row of cells is one long integer, with a lane of bytes for each u that no sum can leave; so
+    adding rows costs a tenth of adding their entries.
+    """
+    n_s, n_u = len(of_s[0]), len(of_u[0])
+    width = (len(outputs) * one).bit_length() // 8 + 1
+    totals, masks, last = [0] * n_s, [0], -1
+    for i, j, levels in sorted(outputs, key=lambda output: output[1]):
+        if j != last:
+            masks, last = _masks(of_u[j], len(levels[0]), width), j
+        spend((len(levels) * len(masks) + n_s) * (n_u * width // 64 + 1))
+        rows = [sum(map(int.__mul__, row, masks)) for row in levels]
+        for s, A in enumerate(of_s[i]):
+            totals[s] += rows[A]
+    rest = []
+    for total in totals:
+        lanes = total.to_bytes(n_u * width, "little")
+        sums = (lanes[u : u + width] for u in range(0, len(lanes), width))
+        rest.append([one - int.from_bytes(lane, "little") for lane in sums])
+    if any(x < 0 for row in rest for x in row):
+        raise ProofError("Expected outputs that sum to 1 at most in every cell.")
+    return rest
+
+
+def _masks(classes: list[int], n_classes: int, width: int) -> list[int]:
+    """For each class the integer with 1 in the lanes of its values."""
+    lanes = [bytearray(len(classes) * width) for _ in range(n_classes)]
+    for u, B in enumerate(classes):
+        lanes[B][u * width] = 1
+    return [int.from_bytes(x, "little") for x in lanes]
+
+
+def _partitions(document: dict[str, Any], path: str, n: int) -> list[list[int]]:
+    """Partitions of n values, each as the classes of the values."""
+    texts = field(document, path, list)
+    if not texts:
+        raise ProofError(f"Expected partitions at {path}.")
+    return [_classes(text, n, f"{path}[{i}]") for i, text in enumerate(texts)]
+
+
+def _classes(text: Any, n: int, name: str) -> list[int]:
+    """n values, k classes, and the classes in as many binary digits each as the last one has."""
+    spend(8 * n)
+    match = re.fullmatch("([0-9]{1,5}):([0-9]{1,5}):([0-9a-f]*)", text if type(text) is str else "")
+    if match is None or int(match[1]) != n or not 1 <= int(match[2]) <= n:
+        raise ProofError(f"Expected a partition of {n} values at {name}.")
+    k = int(match[2])
+    each = (k - 1).bit_length()
+    if len(match[3]) != ceil(each * n, 4):
+        raise ProofError(f"Expected {ceil(each * n, 4)} hexadecimal digits at {name}.")
+    if not each:
+        return [0] * n
+    bits = f"{int(match[3], 16):0{each * n}b}"
+    found = [int(bits[x : x + each], 2) for x in range(0, each * n, each)]
+    if len(bits) > each * n or set(found) != set(range(k)):
+        raise ProofError(f"Expected all of {k} classes, and no others, at {name}.")
+    return found
+
+
 CHANNELS: dict[str, Callable[[dict[str, Any], tuple[int, int], int], Channel]] = {
     "dense": _dense,
     "independent": _independent,
     "choice": _choice,
     "unary": _unary,
+    "sets": _sets,
 }

@@ -22,6 +22,7 @@ from rldp.proof.numbers import (
 from rldp.proof.parsing import ProofError, needs
 from rldp.proof.work import spend
 
+_HALVINGS = 34  # of the logarithm of a multiplier: to 2^-27, of which a bound feels the square
 Column = tuple[int, ...]  # q over u
 Group = Sequence[int]  # of U values, one of which someone knows a person to have
 Triple = tuple[int, int, int]  # μ_1, μ_2 and η of Lemma 2, in units of 1/ONE
@@ -60,6 +61,23 @@ class Set:
         """Whether s has records; if not, nothing is known of R_s and no lemma speaks of it."""
         return self.totals[s] > 0
 
+    def merged(self, classes: list[int]) -> tuple[Self, list[int]]:
+        """F with the U values of each class made one, and the classes that have values.
+
+        A vector that is constant on classes has the same mean, and the same sums in every lemma.
+        """
+        spend(3 * len(self.counts) * len(classes))
+        present = sorted(set(classes))
+        groups = [[u for u, B in enumerate(classes) if B == C] for C in present]
+        return self._merged(groups), present
+
+    def _merged(self, groups: list[list[int]]) -> Self:
+        return replace(self, counts=_sums_of_groups(self.counts, groups))
+
+    def multipliers(self, s: int, q: Column) -> tuple[int | None, int | None]:  # noqa: ARG002  # most sets need none
+        """Good μ and ν for `bounds`, where a certificate has none."""
+        return None, None
+
     def pair(self, lemma: str, E: int, first: Side, second: Side) -> tuple[list[int], list[int]]:
         """c_1 = a1 q1 and c_2 = -E a2 q2 in units of 1/ONE, for a lemma on two seen s."""
         needs(lemma, first.s != second.s, self.is_seen(first.s), self.is_seen(second.s))
@@ -79,6 +97,10 @@ class Set:
 
 def _of_group(rows: list[list[int]], group: Group) -> list[list[int]]:
     return [[row[u] for u in group] for row in rows]
+
+
+def _sums_of_groups(rows: list[list[int]], groups: list[list[int]]) -> list[list[int]]:
+    return [[sum(row[u] for u in group) for group in groups] for row in rows]
 
 
 class GivenUSet(Set):
@@ -108,6 +130,10 @@ class PolytopeSet(Set):
         """The corners within the group too."""
         corners = [_of_group(table, group) for table in self.corners]
         return replace(super().given(group), corners=corners)
+
+    def _merged(self, groups: list[list[int]]) -> Self:
+        corners = [_sums_of_groups(table, groups) for table in self.corners]
+        return replace(super()._merged(groups), corners=corners)
 
     def is_seen(self, s: int) -> bool:
         """Whether a corner gives s any probability; if not, nothing is known of R_s."""
@@ -153,6 +179,39 @@ class BudgetSet(Set, ABC):
     """Lemmas 1 and 2 with V and h of one kind of ball."""
 
     has_multipliers = True
+
+    def multipliers(self, s: int, q: Column) -> tuple[int | None, int | None]:
+        """By bisection of the slope of μ - V in floats: any μ gives a bound, a good one a tight.
+
+        d, by which μ lies beyond the largest entry, is between 2^-60 and 2^60 times their range.
+        """
+        spend(60 * (len(q) + 4))
+        high, low, total = max(q), min(q), self.totals[s]
+        if high == low or not total:
+            return None, None
+        r = [count / total for count in self.counts[s]]
+        up, down = (
+            [x / (high - low) for x in gaps]
+            for gaps in ([high - x for x in q], [x - low for x in q])
+        )
+        d, e = (round((high - low) * self._distance(s, r, gaps)) for gaps in (up, down))
+        return high + d, low - e
+
+    def _distance(self, s: int, r: list[float], gaps: list[float]) -> float:
+        seen = [(x, gap) for x, gap in zip(r, gaps, strict=True) if x]
+        low, high = -60.0, 60.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            d = 2.0**middle
+            if self.is_falling(s, [(x, gap + d) for x, gap in seen]):
+                low = middle
+            else:
+                high = middle
+        return float(2.0**high)
+
+    @abstractmethod
+    def is_falling(self, s: int, points: list[tuple[float, float]]) -> bool:
+        """Whether d - V falls in d, for frequencies r and gaps with d; in floats, and no proof."""
 
     def bounds(self, s: int, q: Column, mu: int | None, nu: int | None) -> tuple[int, int]:
         """Lemma 1 for c = q and c = -q, and what is true of any R_s."""
@@ -200,6 +259,14 @@ class PowerSet(BudgetSet):
     bottom: int
     sigma: int  # (1 + radius)^(1/q) from above
 
+    def is_falling(self, s: int, points: list[tuple[float, float]]) -> bool:
+        """d V/d d = k^(-q/(q-1)) A^(1/(q-1)) Σ r g^(-1/q) > 1."""
+        k = 1 + (self.sigma / ONE - 1) * self.n / self.totals[s]
+        q = self.top / self.bottom
+        A = sum(r * g ** (1 - 1 / q) for r, g in points)
+        slope = sum(r * g ** (-1 / q) for r, g in points)
+        return bool(A ** (1 / (q - 1)) * slope > k ** (q / (q - 1)))
+
     def V(self, s: int, gaps: list[int]) -> int:
         """(A/k)^(q/(q-1)) at k = 1 + b/p_s."""
         k = self.totals[s] * ONE + (self.sigma - ONE) * self.n  # times total
@@ -233,6 +300,12 @@ class KLSet(BudgetSet):
     """Balls of Kullback-Leibler divergence; b = x/2n."""
 
     x: Fraction
+
+    def is_falling(self, s: int, points: list[tuple[float, float]]) -> bool:
+        """d V/d d = G e^-κ Σ r/g > 1."""
+        kappa = float(self.x) / (2 * self.totals[s])
+        log_G = sum(r * math.log(g) for r, g in points)
+        return log_G - kappa + math.log(sum(r / g for r, g in points)) > 0
 
     def V(self, s: int, gaps: list[int]) -> int:
         """G e^-κ at κ = b/p_s."""

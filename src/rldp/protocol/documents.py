@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rldp._types import Integers
 from rldp.channel import CHANNELS, Channel, IntegerParts, kind_of
 from rldp.errors import DataError
 from rldp.tables.schema import Column, Schema
@@ -19,7 +18,6 @@ from rldp.uncertainty import SETS, BudgetSet, UncertaintySet
 from rldp.uncertainty import kind_of as kind_of_set
 
 Document = dict[str, Any]
-_NATURAL = re.compile("[0-9]{1,18}|[1-4][0-9]{18}")  # up to 4,999,999,999,999,999,999 > 2^62
 _NUMBER = re.compile("-?[0-9]{1,160}(/[0-9]{1,160})?")
 _LONGEST_NAME = 100
 _Kind = TypeVar("_Kind")
@@ -63,8 +61,7 @@ def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
 
 def channel_document(channel: Channel, integers: IntegerParts, bits: int) -> Document:
     """The kind of channel and its integers, as text so that no reader rounds them."""
-    parts = {name: N.astype(str).tolist() for name, N in integers.items()}
-    return {"kind": kind_of(channel), "bits": bits, **parts}
+    return {"kind": kind_of(channel), "bits": bits, **channel.written(integers)}
 
 
 def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
@@ -73,11 +70,7 @@ def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
     bits = typed(document, "bits", int)
     if not 1 <= bits <= 62:
         raise DataError(f"Expected 1 to 62 bits, got {bits}.")
-    integers = {
-        name: _integers(part, name)
-        for name, part in document.items()
-        if name not in ("kind", "bits")
-    }
+    integers = kind.read({x: y for x, y in document.items() if x not in ("kind", "bits")})
     try:
         channel = kind.from_integers(integers, bits)
     except TypeError:
@@ -88,24 +81,6 @@ def channel_from(document: Any) -> tuple[Channel, IntegerParts, int]:
         if np.any(sums != 2**bits):
             raise DataError(f"Expected every row of {name!r} to sum to 2^{bits} exactly.")
     return channel, integers, bits
-
-
-def _integers(part: Any, name: str) -> Integers:
-    """Nested lists of decimal text as an array."""
-    try:
-        array = np.array(part, dtype=object)
-    except ValueError:
-        raise DataError(f"Expected a rectangular table under {name!r}.") from None
-    texts = array.ravel().tolist()
-    if not isinstance(part, list) or not all(map(_is_natural, texts)):
-        raise DataError(
-            f"Expected a rectangular table of non-negative integers as text under {name!r}."
-        )
-    return np.array([int(text) for text in texts], dtype=np.int64).reshape(array.shape)
-
-
-def _is_natural(text: Any) -> bool:
-    return isinstance(text, str) and _NATURAL.fullmatch(text) is not None
 
 
 def certificate_from(document: Any, F: UncertaintySet, n_parts: int | None = None) -> Document:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import reprlib
+from itertools import product
 
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, DataError, FileError, ParameterError
 from rldp.leakage.views import views
-from rldp.leakage.worst_pairs import level_above
+from rldp.leakage.worst_pairs import MOST_SUSPECTS, level_above
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol.content import WHOLE, Content, check_signature, read_content
 from rldp.protocol.documents import Document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
 
+_FURTHER_SUSPECTS = 32  # pairs of all blocks of outputs but the first
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
 
 
@@ -75,11 +77,12 @@ def _proof(document: Document, name: str) -> Proof:
 
 def _look_again(p: ReleaseProtocol, name: str) -> None:
     """Refuse a protocol that was proved, but whose audit in floats contradicts the proof."""
-    comparisons = p.channel.comparisons()
-    for guarantee in p.guarantees:
+    blocks = enumerate(p.channel.comparison_blocks())
+    for (i, comparisons), guarantee in product(blocks, p.guarantees):
         for view in views(comparisons, guarantee):
             levels = view.levels * (1 + _RTOL) + _ATOL
-            excess = level_above(view.comparisons, view.uncertainty, levels)
+            most = _FURTHER_SUSPECTS if i else MOST_SUSPECTS
+            excess = level_above(view.comparisons, view.uncertainty, levels, most)
             if excess is not None:
                 raise CertificateError(
                     f"{name}: the exact checker accepts ε = {shortest(excess.promised)} for "

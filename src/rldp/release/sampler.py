@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Indices, Integers, Words
-from rldp.channel import Channel, IndependentChannel, IntegerParts, UnaryChannel
+from rldp.channel import Channel, IndependentChannel, IntegerParts, SetChannel, UnaryChannel
+from rldp.channel.base import check_size
 from rldp.release.alias_table import AliasRows, Room, cell_numbers, first_beyond
+
+
+class Rows(Protocol):
+    """Rows of a table from which single words draw."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a row."""
+
+    def common(self, first: int, second: int) -> Integers:
+        """How many of the words give each pair of outputs of two rows."""
 
 
 class Sampler(ABC):
@@ -30,7 +42,7 @@ class Sampler(ABC):
         """
 
     @abstractmethod
-    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
         """The rows, and the number of the row among them, that each word of a record draws from."""
 
     def empty(self, n: int) -> NDArray[Any]:
@@ -52,7 +64,7 @@ class RowSampler(Sampler):
         """One word, one output."""
         return self._rows.draw_codes((s, u), self.shape, words[:, 0], out, room)
 
-    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
         """One row."""
         return [(self._rows, s * self.shape[1] + u)]
 
@@ -80,7 +92,7 @@ class PairSampler(Sampler):
         out += second
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
         """One row for S and one for U."""
         return [(self._s, s), (self._u, u)]
 
@@ -108,12 +120,76 @@ class BlockSampler(Sampler):
         np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[AliasRows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
         """The row of the cell for its own block, and that of the block for all others."""
         cell = s * self.shape[1] + u
         own = int(self._block[cell])
         others = range(self._block.size, self._block.size + self.words)
         return [(self._rows, cell if b == own else row) for b, row in enumerate(others)]
+
+
+class LazySampler(Sampler):
+    """Rows of thousands of outputs, each summed up when somebody draws from it.
+
+    Of the 2^bits values of the highest bits of a word, those from N[0] + ... + N[y-1] up to, but
+    without, N[0] + ... + N[y] give y. So exactly N[y] give y, and nothing is kept but the rows of
+    the records at hand.
+    """
+
+    words = 1
+
+    def __init__(self, channel: SetChannel, integers: IntegerParts, bits: int) -> None:
+        """Take the channel of integers, which makes the rows."""
+        self.shape = channel.shape
+        self.channel, self._integers, self._bits = channel, integers, bits
+
+    def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
+        """One word, one output, the records of each cell together."""
+        if any(first_beyond(*pair) is not None for pair in zip((s, u), self.shape, strict=True)):
+            return False
+        cells = cell_numbers((s, u), self.shape, room)
+        values = (words[:, 0] >> np.uint64(64 - self._bits)).astype(np.int64)
+        order = np.argsort(cells, kind="stable")
+        firsts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+        for some in np.split(order, firsts[1:]):
+            if some.size:
+                ends = self.ends(*divmod(int(cells[some[0]]), self.shape[1]))
+                out[some] = np.searchsorted(ends, values[some], side="right")
+        return True
+
+    def ends(self, s: int, u: int) -> Integers:
+        """Where the values of each output end."""
+        return np.cumsum(self.channel.integer_row(self._integers, s, u))
+
+    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+        """One row."""
+        return [(SummedRows(self), s * self.shape[1] + u)]
+
+
+class SummedRows:
+    """The rows of such a sampler, by number."""
+
+    def __init__(self, rows: LazySampler) -> None:
+        """Take the sampler."""
+        self._rows = rows
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a row."""
+        return self._rows.channel.n_outputs
+
+    def common(self, first: int, second: int) -> Integers:
+        """How many of the 2^bits words give each pair of outputs of two rows, exactly."""
+        check_size(1, self.n_outputs, self.n_outputs)
+        n_u = self._rows.shape[1]
+        one, two = (self._rows.ends(*divmod(row, n_u)) for row in (first, second))
+        ends = np.union1d(one, two)
+        ends = ends[ends > 0]
+        lengths = np.diff(ends, prepend=0)
+        pair = tuple(np.searchsorted(e, ends - lengths, side="right") for e in (one, two))
+        counts = np.zeros((self.n_outputs, self.n_outputs), dtype=np.int64)
+        np.add.at(counts, pair, lengths)
+        return counts
 
 
 @singledispatch
@@ -125,6 +201,11 @@ def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
 @sampler.register
 def _(_: IndependentChannel, integers: IntegerParts, bits: int) -> Sampler:
     return PairSampler(integers["r_s"], integers["r_u"], bits)
+
+
+@sampler.register
+def _(channel: SetChannel, integers: IntegerParts, bits: int) -> Sampler:
+    return LazySampler(channel, integers, bits)
 
 
 @sampler.register
