@@ -127,6 +127,7 @@ const CHANNELS = new Map([
   ["choice", [{ own: 3, other: 2 }, choice]],
   ["independent", [{ r_s: 2, r_u: 2 }, independent]],
   ["unary", [{ own: 3, other: 2 }, unary]],
+  ["sets", [["s_partitions", "u_partitions", "outputs"], sets]], // no tables, and read by themselves
 ]);
 
 function dense({ Q }, bits) {
@@ -200,6 +201,96 @@ function unary({ own, other }, bits) {
         ? [s, fitting(u, n_z - 1)]
         : [s.flatMap((first) => u.map((second) => cell([first, second]))), fitting(n_z === 2 ? [null] : [], n_z - 1)],
   };
+}
+
+/** Levels for classes of s and u; the last output is what all others leave. `parts` are as in the file. */
+function sets([s_partitions, u_partitions, outputs], bits) {
+  const [of_s, of_u] = [partitions(s_partitions, "s_partitions"), partitions(u_partitions, "u_partitions")];
+  const one = 1n << BigInt(bits);
+  if (!Array.isArray(outputs) || !outputs.length) throw new ProtocolError("Expected at least one output.");
+  const columns = outputs.map((output) => column(output, of_s, of_u, one));
+  const [n_s, n_u] = [of_s[0].classes.length, of_u[0].classes.length];
+  const rest = remainder(columns, n_s, n_u, one);
+  return {
+    shape: [n_s, n_u],
+    words: 1,
+    isSummed: true,
+    row: (s, u) => [...columns.map(({ i, j, levels }) => levels[i.classes[s]][j.classes[u]]), rest[s][u]],
+    report: ([y]) => y,
+    symbols: (y) => [y],
+    parts: () => [numbered(columns.length + 1)],
+    readsSensitive: columns.some(({ levels }) => levels.some((row) => row.some((x, B) => x !== levels[0][B]))),
+  };
+}
+
+/** Partitions of the same values: the class of each value, and how many classes there are. */
+function partitions(texts, name) {
+  if (!Array.isArray(texts) || !texts.length) throw new ProtocolError(`Expected a list of partitions as ${name}.`);
+  const found = texts.map((text) => partition(text, name));
+  if (found.some(({ classes }) => classes.length !== found[0].classes.length)) {
+    throw new ProtocolError(`Expected partitions of the same values in ${name}.`);
+  }
+  return found;
+}
+
+function partition(text, name) {
+  const match = typeof text === "string" ? /^([1-9][0-9]{0,4}):([1-9][0-9]{0,4}):([0-9a-f]*)$/.exec(text) : null;
+  const [n, size] = match ? [Number(match[1]), Number(match[2])] : [0, 0];
+  const each = size ? 32 - Math.clz32(size - 1) : 0;
+  if (!match || size > n || match[3].length !== Math.ceil((each * n) / 4)) {
+    throw new ProtocolError(`Expected a partition in ${name} as values:classes:digits, got ${canonical(text)}.`);
+  }
+  const bits = [...match[3]].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, "0")).join("");
+  const [unused, used] = [bits.slice(0, bits.length - each * n), bits.slice(bits.length - each * n)];
+  const classes = Array.from({ length: n }, (_, u) => Number.parseInt(used.slice(each * u, each * u + each) || "0", 2));
+  const different = new Set(classes);
+  if (/1/.test(unused) || different.size !== size || classes.some((B) => B >= size)) {
+    throw new ProtocolError(`Expected all classes of a partition in ${name}, and no others.`);
+  }
+  return { classes, size };
+}
+
+function column(output, of_s, of_u, one) {
+  const [first, second, text] = Array.isArray(output) && output.length === 3 ? output : [];
+  const isPlace = (x, list) => typeof x === "bigint" && 0n <= x && x < BigInt(list.length);
+  if (!isPlace(first, of_s) || !isPlace(second, of_u) || typeof text !== "string") {
+    throw new ProtocolError("Expected two numbers of partitions and a text in every output.");
+  }
+  const [i, j] = [of_s[Number(first)], of_u[Number(second)]];
+  const flat = integers(text.split(" "), 1, "outputs");
+  if (flat.length !== i.size * j.size || flat.some((N) => N > one)) {
+    throw new ProtocolError("Expected a probability for each pair of classes of every output.");
+  }
+  return { i, j, levels: Array.from({ length: i.size }, (_, A) => flat.slice(A * j.size, (A + 1) * j.size)) };
+}
+
+/** What the outputs leave of 1 in each cell; a row of cells is added up as one long integer, a lane for each u. */
+function remainder(columns, n_s, n_u, one) {
+  const width = Math.ceil((BigInt(columns.length) * one).toString(16).length) + 1;
+  const totals = Array(n_s).fill(0n);
+  const lanes = (j) =>
+    Array.from({ length: j.size }, (_, B) =>
+      BigInt("0x" + j.classes.map((C) => (B === C ? "1" : "0").padStart(width, "0")).join("")),
+    );
+  const masks = new Map();
+  for (const { i, j, levels } of columns) {
+    if (!masks.has(j)) masks.clear(), masks.set(j, lanes(j));
+    const rows = levels.map((row) => row.reduce((sum, N, B) => sum + N * masks.get(j)[B], 0n));
+    i.classes.forEach((A, s) => (totals[s] += rows[A]));
+  }
+  return totals.map((total) => {
+    const digits = total.toString(16).padStart(width * n_u, "0");
+    const row = Array.from({ length: n_u }, (_, u) => one - BigInt("0x" + digits.slice(u * width, (u + 1) * width)));
+    if (row.some((N) => N < 0n)) throw new ProtocolError("Expected outputs that sum to 1 at most in every cell.");
+    return row;
+  });
+}
+
+/** The output of a row whose sum up to it first exceeds the highest bits of a word. */
+function summed(row, word, bits) {
+  const x = word >> BigInt(64 - bits);
+  let end = 0n;
+  return row.findIndex((N) => x < (end += N));
 }
 
 const bucketsOf = (outputs, bits) => 2 ** Math.min(bits, Math.max(1, 32 - Math.clz32(outputs - 1)));
@@ -301,10 +392,11 @@ export class Protocol {
       throw new ProtocolError(`Expected the channel to be ${[...CHANNELS.keys()].join(", ")}, got ${kind}.`);
     }
     const [axes, made] = CHANNELS.get(kind);
-    const names = Object.keys(axes);
+    const names = Array.isArray(axes) ? axes : Object.keys(axes);
     const [, bits, ...parts] = entriesOf(channel, ["kind", "bits", ...names], `a ${kind} channel`);
     if (typeof bits !== "bigint" || bits < 1n || bits > 62n) throw new ProtocolError(`Expected 1 to 62 bits, got ${bits}.`);
     this.bits = Number(bits);
+    if (Array.isArray(axes)) return made(parts, this.bits);
     const tables = names.map((name, i) => [name, integers(parts[i], axes[name], name)]);
     return made(Object.fromEntries(tables), this.bits);
   }
@@ -336,7 +428,8 @@ export class Protocol {
 
   /** The report of a cell by `words` words, BigInts of 64 bits: a number, or for sets a list. */
   draw(s, u, words) {
-    const { rows, outputs } = this.#channel;
+    const { rows, outputs, isSummed } = this.#channel;
+    if (isSummed) return this.#channel.report(Array.from(words, (word) => summed(this.#channel.row(s, u), word, this.bits)));
     const size = rows * bucketsOf(outputs, this.bits);
     if (size > MOST_BUCKETS) throw new ProtocolError(`Expected a table of at most ${MOST_BUCKETS} buckets, this one has ${size}.`);
     const symbols = Array.from(words, (word, place) => drawn(this.#table(s, u, place), word));

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import rldp
-from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel
+from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, SetChannel
 from rldp.protocol.public_protocol import PublicProtocol
 from rldp.release.alias_table import Room
 from rldp.uncertainty import SETS
-from tests.release.test_sampler import exact_row, integer_channels, reference_buckets
+from tests.release.test_sampler import exact_row, integer_channels, reference_buckets, set_row
 from tests.support.files import DATA, JAVASCRIPT, TESTS, VECTORS
 
 NODE = shutil.which("node")
@@ -72,6 +72,8 @@ def rows(p: PublicProtocol, s: int, u: int) -> list[list[int]]:
             row = N["other"].copy()
             row[s] = N["own"][s, u]
             return [row.ravel().tolist()]
+        case SetChannel():
+            return [set_row(N, s, u, p.bits)]
         case IndependentChannel():
             return [N["r_s"][s].tolist(), N["r_u"][u].tolist()]
     laws = enumerate(N["other"])
@@ -99,6 +101,12 @@ def threshold_words(row: list[int], bits: int) -> Iterable[int]:
                 yield from (x, x | (2 ** (64 - bits) - 1))
 
 
+def sum_words(row: list[int], bits: int) -> Iterable[int]:
+    """Words on both sides of every sum of a row."""
+    for end in itertools.accumulate(row):
+        yield from (x << (64 - bits) for x in (end - 1, end) if 0 <= x < 2**bits)
+
+
 def vectors(
     p: PublicProtocol, rng: np.random.Generator, n_random: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +114,8 @@ def vectors(
     cells, words = [], []
     for s, u in itertools.product(range(p.schema.n_s), range(p.schema.n_u)):
         for place, row in enumerate(rows(p, s, u)):
-            for word in threshold_words(row, p.bits):
+            ends = sum_words(row, p.bits) if isinstance(p.channel, SetChannel) else ()
+            for word in (*threshold_words(row, p.bits), *ends):
                 record = rng.integers(0, 2**64, p.sampler.words, dtype=np.uint64)
                 record[place] = word
                 cells.append((s, u))
@@ -145,7 +154,7 @@ PROTOCOLS: dict[str, Callable[[], PublicProtocol]] = {
     ).public(),
     **{
         f"{kind} {bits}": lambda kind=kind, bits=bits: of_kind(kind, bits)
-        for kind in ("dense", "choice", "independent", "unary", "cells")
+        for kind in ("dense", "choice", "independent", "unary", "cells", "sets")
         for bits in (62, 17, 5)
     },
 }
@@ -172,7 +181,15 @@ def test_a_hundred_thousand_words_give_the_reports_and_labels_of_python(tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "bits"),
-    [("dense", 16), ("choice", 16), ("choice", 5), ("independent", 8), ("unary", 8), ("cells", 2)],
+    [
+        ("dense", 16),
+        ("choice", 16),
+        ("choice", 5),
+        ("independent", 8),
+        ("unary", 8),
+        ("cells", 2),
+        ("sets", 16),
+    ],
 )
 def test_all_words_give_every_output_as_often_as_the_table_says(kind, bits, tmp_path) -> None:
     p = of_kind(kind, bits)
@@ -187,7 +204,7 @@ def test_all_words_give_every_output_as_often_as_the_table_says(kind, bits, tmp_
         reports = (reports + 1) @ n_z ** np.arange(reports.shape[1])[::-1]
     for (s, u), of_cell in zip(pairs, reports.reshape(len(pairs), -1), strict=True):
         counts = np.bincount(of_cell, minlength=p.channel.n_outputs)
-        assert counts.tolist() == exact_row(p.channel, p.integers, s, u)
+        assert counts.tolist() == exact_row(p.channel, p.integers, s, u, bits)
 
 
 @pytest.mark.slow

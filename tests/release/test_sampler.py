@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
 import rldp
-from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, UnaryChannel
+from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, SetChannel, UnaryChannel
 from rldp.channel.base import integer_rows
 from rldp.errors import TooLargeError
 from rldp.release.alias_table import AliasRows, Room
+from rldp.release.randomness import SecureWords
 from rldp.release.sampler import sampler
 
 
@@ -138,7 +140,11 @@ def integer_channels(bits: int) -> dict[str, tuple[rldp.Channel, dict[str, np.nd
     cells = UnaryChannel(
         rng.dirichlet(np.ones(2), (n_s, n_u)), rng.dirichlet(np.ones(2), n_s * n_u)
     )
+    s, u = [[0, 1], [0, 0], [0, 1], [0, 0]], [[0, 1, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]]
+    levels = [rng.uniform(0.1, 0.3, (k_s, k_u)) for k_s, k_u in ((2, 2), (1, 3))]
+    sets = SetChannel.from_columns(s, u, levels + [0.5 - level for level in levels], np.ones(4))
     named = {
+        "sets": sets,
         "dense": dense,
         "independent": independent,
         "choice": choice,
@@ -148,7 +154,20 @@ def integer_channels(bits: int) -> dict[str, tuple[rldp.Channel, dict[str, np.nd
     return {name: (channel, channel.rounded(bits)) for name, channel in named.items()}
 
 
-def exact_row(channel: rldp.Channel, N: dict[str, np.ndarray], s: int, u: int) -> list[int]:
+def set_row(N: dict[str, np.ndarray], s: int, u: int, bits: int) -> list[int]:
+    """The levels of a cell, output by output, and what they leave of 2^bits."""
+    row, at = [], 0
+    for i, j in N["outputs"].tolist():
+        A, B = N["s_partitions"][i].tolist(), N["u_partitions"][j].tolist()
+        k_u = max(B) + 1
+        row.append(int(N["levels"][at + A[s] * k_u + B[u]]))
+        at += (max(A) + 1) * k_u
+    return [*row, 2**bits - sum(row)]
+
+
+def exact_row(
+    channel: rldp.Channel, N: dict[str, np.ndarray], s: int, u: int, bits: int
+) -> list[int]:
     """How many of all combinations of words give each output, from the integers alone."""
     match channel:
         case DenseChannel():
@@ -157,6 +176,8 @@ def exact_row(channel: rldp.Channel, N: dict[str, np.ndarray], s: int, u: int) -
             row = N["other"].copy()
             row[s] = N["own"][s, u]
             return row.ravel().tolist()
+        case SetChannel():
+            return set_row(N, s, u, bits)
         case IndependentChannel():
             return [int(a) * int(b) for a in N["r_s"][s] for b in N["r_u"][u]]
     laws = [N["own"][s, u] if b == channel.block[s, u] else law for b, law in enumerate(N["other"])]
@@ -165,7 +186,16 @@ def exact_row(channel: rldp.Channel, N: dict[str, np.ndarray], s: int, u: int) -
 
 @pytest.mark.parametrize(
     ("kind", "bits"),
-    [("dense", 16), ("choice", 16), ("choice", 5), ("independent", 8), ("unary", 8), ("cells", 3)],
+    [
+        ("dense", 16),
+        ("choice", 16),
+        ("choice", 5),
+        ("independent", 8),
+        ("unary", 8),
+        ("cells", 3),
+        ("sets", 16),
+        ("sets", 4),
+    ],
 )
 def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
     channel, N = integer_channels(bits)[kind]
@@ -181,7 +211,41 @@ def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
             weights = n_z ** np.arange(draws.width)[::-1]
             reports = (reports.astype(np.int64) + 1) @ weights
         counts = np.bincount(reports, minlength=channel.n_outputs)
-        assert counts.tolist() == exact_row(channel, N, s, u)
+        assert counts.tolist() == exact_row(channel, N, s, u, bits)
+
+
+def test_a_sampler_of_sums_that_is_off_by_one_word_is_caught() -> None:
+    """One word too many for the first output: the exhaustive count above must see it."""
+    channel, N = integer_channels(10)["sets"]
+    right = sampler(channel, N, 10)
+    x = np.arange(2**10)
+    ends = right.ends(1, 2)
+    assert np.bincount(np.searchsorted(ends, x, side="right")).tolist() == set_row(N, 1, 2, 10)
+    assert np.bincount(np.searchsorted(ends, x, side="left")).tolist() != set_row(N, 1, 2, 10)
+
+
+def test_a_channel_of_thousands_of_outputs_draws_by_its_table() -> None:
+    """Exact quantiles of χ² at 10^-6 for one cell; a table with two outputs swapped must fail."""
+    rng = np.random.default_rng(2)
+    n_s, n_u, n_y, n = 3, 50, 2000, 400_000
+    s, u = rng.integers(0, 2, (n_y, n_s)), rng.integers(0, 2, (n_y, n_u))
+    levels = rng.uniform(0.5, 1.5, (n_y, 2, 2))
+    both = np.concatenate([levels, 2 - levels])
+    channel = SetChannel.from_columns(
+        np.concatenate([s, s]), np.concatenate([u, u]), both, np.full(2 * n_y, 0.5 / n_y)
+    )
+    N = channel.rounded(62)
+    draws = sampler(channel, N, 62)
+    reports = draws.empty(n)
+    cell = np.full(n, 1), np.full(n, 7)
+    assert draws.draw(*cell, SecureWords().words(0, n, 1), reports, Room())
+    expected = n * np.array(set_row(N, 1, 7, 62)) / 2.0**62
+    counts = np.bincount(reports, minlength=channel.n_outputs)
+    assert counts[-1] <= 5  # the remainder has 10^-9
+    statistic = ((counts - expected)[:-1] ** 2 / expected[:-1]).sum()
+    assert statistic < chi2.isf(1e-6, 2 * n_y)
+    other = n * np.array(set_row(N, 2, 8, 62)) / 2.0**62
+    assert ((counts - other)[:-1] ** 2 / other[:-1]).sum() > chi2.isf(1e-6, 2 * n_y)
 
 
 def test_a_table_too_large_to_draw_from_is_refused() -> None:

@@ -354,6 +354,11 @@ class SetChannel(Channel):
         return N
 
     @property
+    def is_exact(self) -> bool:
+        """Whether it is the channel of a table of integers."""
+        return self._exact is not None
+
+    @property
     def _rest(self) -> _Remainder:
         assert self._exact is not None, "only a channel of integers has an exact remainder"
         return self._exact

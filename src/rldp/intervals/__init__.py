@@ -65,7 +65,8 @@ def _check(document: dict[str, Any]) -> None:
             largest = max(levels.values())
             need(largest == exact(document["epsilon"]), "epsilon is not the first's largest level")
             need("knows" not in claim, "the first guarantee is of someone who knows a part of U")
-        factors = {pair: balls.ball(level).exp() for pair, level in levels.items()}
+        of_level = {level: balls.ball(level).exp() for level in set(levels.values())}
+        factors = {pair: of_level[level] for pair, level in levels.items()}
         if shape not in channels:
             channels[shape] = read_channel(document["channel"], *shape)
         channel = channels[shape]

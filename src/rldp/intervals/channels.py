@@ -18,7 +18,9 @@ from rldp.intervals.reading import (
     check_form_of_joint,
     check_form_of_multipliers,
     entries,
+    integer,
     need,
+    probabilities,
     rows,
 )
 from rldp.intervals.sets import GivenU, Set, taken
@@ -58,6 +60,17 @@ class Claim:
     channel: Channel
     certificate: Any
     _ranges: dict[tuple[int, Column], tuple[arb, arb]] = field(default_factory=dict)
+
+    def with_set(self, F: Set) -> Claim:
+        """The same with another set, and means of its own."""
+        return replace(self, F=F, _ranges={})
+
+    @property
+    def levels(self) -> list[arb]:
+        """E of all pairs, if it is the same for all ordered pairs; else nothing."""
+        n_s, found = self.shape[0], list(self.factors.values())
+        is_one = len(found) == n_s * (n_s - 1) and all(E is found[0] for E in found)
+        return found[:1] if is_one else []
 
     def prove(self) -> None:
         """Prove each of its inequalities, or raise ProofError."""
@@ -197,7 +210,52 @@ def cells(claim: Claim) -> None:
             need(bool(is_proved), f"the cells of s = {s1} against s = {s2} are not proved")
 
 
+def sets(claim: Claim) -> None:
+    """P(y|s) = q·R_s with q_u = levels[class of s][class of u]: the U values of a class are one.
+
+    Given U, it is a level for each class of U, and all levels of the remainder.
+    """
+    need(claim.certificate.get("multipliers") is None, "multipliers of sets are not used")
+    claim.check_form(0, 0, 3)
+    of_s, outputs = claim.channel.shared["s_partitions"], claim.channel.shared["outputs"]
+    of_u, rest = claim.channel.by_u["u_partitions"], claim.channel.by_u["rest"]
+    is_given_u = isinstance(claim.F, GivenU)
+    at_j: dict[int, list[int]] = {}
+    for y, (_, j, _) in enumerate(outputs):
+        at_j.setdefault(j, []).append(y)
+    for j, some in at_j.items():
+        groups: dict[int, list[int]] = {}
+        for u, B in enumerate(of_u[j]):
+            groups.setdefault(B, []).append(u)
+        part = claim if is_given_u else claim.with_set(claim.F.merged(list(groups.values())))
+        for y in some:
+            i, _, levels = outputs[y]
+            rows = [tuple(row[B] for B in groups) for row in levels]
+            spend(4 * len(of_s[i]) + 4 * len(rows) * len(groups))
+            _output(part, y, [rows[A] for A in of_s[i]])
+    _output(claim, len(outputs), [tuple(row) for row in rest])
+
+
+def _output(claim: Claim, y: int, q: list[Column]) -> None:
+    """All pairs of an output: with one level the extremes of all S values show it, mostly."""
+    if len(claim.levels) == 1:
+        (E,) = claim.levels
+        tops, bottoms = [max(x) for x in q], [min(x) for x in q]
+        spend(8 * len(q))
+        if ball(max(tops)) <= E * ball(min(bottoms)):
+            return
+        if not isinstance(claim.F, GivenU):
+            ranges = [claim.range(s, x) for s, x in enumerate(q)]
+            highest = max((high for _, high in ranges), key=lambda x: x.upper())
+            if highest.upper() <= E * smallest([low for low, _ in ranges]):
+                return
+    for s1, s2 in claim.factors:
+        is_proved = claim.holds((s1, 1, q[s1]), (s2, 1, q[s2]))
+        need(is_proved, f"output {y} at s = {s1} against s = {s2} is not proved")
+
+
 _CLAIMS = {
+    "sets": sets,
     "dense": dense,
     "independent": independent,
     "choice": choice,
@@ -254,7 +312,63 @@ def _unary(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
     return Channel("cells", one, {"own": own, "other": by_cell})
 
 
-READERS = {"dense": _dense, "independent": _independent, "choice": _choice, "unary": _unary}
+def _sets(document: dict[str, Any], n_s: int, n_u: int, one: int) -> Channel:
+    """Partitions, the levels of outputs, and what they leave of 1 in every cell."""
+    of_s = [_classes(text, n_s) for text in _nonempty(document["s_partitions"])]
+    of_u = [_classes(text, n_u) for text in _nonempty(document["u_partitions"])]
+    rest = [[one] * n_u for _ in range(n_s)]
+    outputs = []
+    for output in _nonempty(document["outputs"]):
+        i, j, text = entries(output, 3)
+        need(type(i) is int and 0 <= i < len(of_s), "an output has no s-partition")
+        need(type(j) is int and 0 <= j < len(of_u), "an output has no u-partition")
+        need(isinstance(text, str), "the levels of an output are no text")
+        flat, n_B = probabilities(text.split(" ")), max(of_u[j]) + 1
+        need(len(flat) == (max(of_s[i]) + 1) * n_B, "an output misses a level")
+        levels = [flat[A : A + n_B] for A in range(0, len(flat), n_B)]
+        spend(n_s * n_u)
+        falls = [[row[B] for B in of_u[j]] for row in levels]
+        for s, A in enumerate(of_s[i]):
+            rest[s] = list(map(int.__sub__, rest[s], falls[A]))
+        outputs.append((i, j, levels))
+    need(all(min(row) >= 0 for row in rest), "outputs sum to more than 1")
+    shared: dict[str, Any] = {"s_partitions": of_s, "outputs": outputs}
+    by_u: dict[str, Any] = {"u_partitions": of_u, "rest": rest}
+    return Channel("sets", one, by_u, shared)
+
+
+def _nonempty(value: Any) -> list[Any]:
+    need(isinstance(value, list) and len(value) > 0, "a list of a channel of sets is empty")
+    return list(value)
+
+
+def _classes(text: Any, n: int) -> list[int]:
+    """The class of each value, from "values:classes:digits"."""
+    need(isinstance(text, str) and text.isascii(), "a partition is no text")
+    parts = text.split(":")
+    need(len(parts) == 3, "a partition has not three parts")
+    size, k = (integer(part, 5) for part in parts[:2])
+    need(size == n and 0 < k <= n, "a partition is of other values")
+    width, digits = (k - 1).bit_length(), parts[2]
+    need(len(digits) == -(-width * n // 4), "a partition has not the digits that it needs")
+    need(set(digits) <= set("0123456789abcdef"), "a partition has other digits")
+    spend(4 * n)
+    number = int(digits or "0", 16)
+    need(number < 1 << width * n, "a partition has more values than it should")
+    mask = (1 << width) - 1
+    bits = f"{number:0{width * n}b}" if width else ""
+    found = [int(bits[u * width : u * width + width] or "0", 2) & mask for u in range(n)]
+    need(sorted(set(found)) == list(range(k)), "a class of a partition is empty, or unknown")
+    return found
+
+
+READERS = {
+    "sets": _sets,
+    "dense": _dense,
+    "independent": _independent,
+    "choice": _choice,
+    "unary": _unary,
+}
 
 
 def _by_u(value: Any, n_s: int, n_u: int) -> list[Rows]:

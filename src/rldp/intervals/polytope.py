@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from rldp.intervals.balls import ball, smallest
 from rldp.intervals.reading import need
-from rldp.intervals.sets import Set, Side, taken
+from rldp.intervals.sets import Set, Side, summed, taken
 from rldp.intervals.work import spend
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ class PolytopeSet(Set):
         """Corners with their masses on these columns: factors of a corner as in a mixture."""
         corners = [taken(P, columns) for P in self.corners]
         return replace(self, counts=taken(self.counts, columns), corners=corners)
+
+    def merged(self, groups: list[list[int]]) -> Self:
+        """The mixtures of the images of the corners."""
+        spend(3 * len(self.corners) * len(self.counts) * len(self.counts[0]))
+        corners = [summed(P, groups) for P in self.corners]
+        return replace(self, counts=summed(self.counts, groups), corners=corners)
 
     def mean_gap(self, s: int, gaps: list[int]) -> arb:
         """The smallest mean of the corners in which s has a probability."""

@@ -139,9 +139,9 @@ class LazySampler(Sampler):
     words = 1
 
     def __init__(self, channel: SetChannel, integers: IntegerParts, bits: int) -> None:
-        """Take the channel of integers, which makes the rows."""
-        self.shape = channel.shape
-        self.channel, self._integers, self._bits = channel, integers, bits
+        """Take the table, and a channel with it if it is that of this table."""
+        self.channel = channel if channel.is_exact else channel.from_integers(integers, bits)
+        self.shape, self._integers, self._bits = channel.shape, integers, bits
 
     def draw(self, s: Integers, u: Integers, words: Words, out: NDArray[Any], room: Room) -> bool:
         """One word, one output, the records of each cell together."""
