@@ -171,8 +171,51 @@ def _tables() -> Iterator[Vector]:
         document = public(CHANNELS[kind])
         moved = changed(document, "channel", *path, to="1")
         yield f"table-sum-{kind}", "structure", text(moved), f"a row of {kind} misses 2^bits"
+    yield from _sets()
     blocks = changed(public(CHANNELS["cells"]), "channel", "other", to=[["2300", "1796"]] * 3)
     yield "table-blocks", "structure", text(blocks), "a unary channel with neither 2 nor 4 blocks"
+
+
+def _sets() -> Iterator[Vector]:
+    good = public(CHANNELS["sets"])
+    s, u, outputs = ((name,) for name in ("s_partitions", "u_partitions", "outputs"))
+    levels = (*outputs, 0, 2)
+    cases: dict[str, tuple[tuple[Any, ...], Any]] = {
+        "no-partitions": (s, []),
+        "partition-number": ((*s, 0), 1),
+        "partition-parts": ((*s, 0), "2:1"),
+        "partition-values": ((*u, 0), "3:2:2"),
+        "partition-classes": ((*u, 0), "2:3:1"),
+        "partition-no-class": ((*u, 1), "2:0:"),
+        "partition-empty-class": ((*u, 0), "2:2:0"),
+        "partition-unknown-class": ((*u, 0), "2:2:6"),
+        "partition-digits": ((*u, 0), "2:2:02"),
+        "partition-no-digits": ((*u, 0), "2:2:"),
+        "partition-capitals": ((*u, 0), "2:2:A"),
+        "partition-zeros": ((*u, 0), "02:2:2"),
+        "no-outputs": (outputs, []),
+        "output-short": ((*outputs, 0), [0, 0]),
+        "output-object": ((*outputs, 0), {}),
+        "output-beyond": ((*outputs, 0, 0), 2),
+        "output-negative": ((*outputs, 0, 1), -1),
+        "output-float": ((*outputs, 0, 1), 0.0),
+        "output-true": ((*outputs, 0, 0), True),
+        "levels-list": (levels, ["700", "1400", "900", "1200"]),
+        "levels-few": (levels, "700 1400 900"),
+        "levels-many": (levels, "700 1400 900 1200 1"),
+        "levels-blanks": (levels, "700  1400 900 1200"),
+        "levels-blank-after": (levels, "700 1400 900 1200 "),
+        "levels-zeros": (levels, "0700 1400 900 1200"),
+        "levels-negative": (levels, "700 -1400 900 1200"),
+        "levels-above-one": (levels, "700 4097 900 1200"),
+        "levels-huge": (levels, "700 9999999999999999999999 900 1200"),
+        "sum": (levels, "700 3000 900 1200"),
+        "part-missing": (u, ...),
+        "part-extra": (("Q",), CHANNELS["dense"]["Q"]),
+    }
+    for case, (path, value) in cases.items():
+        made = changed(good, "channel", *path, to=value)
+        yield f"sets-{case}", "structure", text(made), _shows(path, value)
 
 
 def _whole_entries() -> Iterator[Vector]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         ChoiceChannel,
         DenseChannel,
         IndependentChannel,
+        SetChannel,
         UnaryChannel,
     )
     from rldp.designing.compare import compare
@@ -143,6 +144,7 @@ __all__ = [
     "RldpError",
     "RobustUtility",
     "Schema",
+    "SetChannel",
     "Simulation",
     "Stratum",
     "Table",
@@ -179,7 +181,14 @@ __all__ = [
 
 _HOMES = {
     "auditing.audit": ("Audit", "audit"),
-    "channel": ("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "UnaryChannel"),
+    "channel": (
+        "Channel",
+        "ChoiceChannel",
+        "DenseChannel",
+        "IndependentChannel",
+        "SetChannel",
+        "UnaryChannel",
+    ),
     "auditing.repeated": ("Repeated", "repeated"),
     "auditing.risk": ("Risk", "risk"),
     "errors": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,13 +94,12 @@ def _in_proof(document, shape, one):
     return proof_channels.CHANNELS["dense"]({"channel": channel}, shape, one)
 
 
-def _in_intervals(claim) -> None:
-    channel = matrix_of(claim.channel, claim.shape[1])
-    interval_channels.CHANNELS["dense"](replace(claim, channel=channel))
+def _in_intervals(document, n_s, n_u, one):
+    return interval_channels.READERS["dense"](matrix_of(document, n_u), n_s, n_u, one)
 
 
 proof_channels.CHANNELS["shift"] = _in_proof
-interval_channels.CHANNELS["shift"] = _in_intervals
+interval_channels.READERS["shift"] = _in_intervals
 
 
 @pytest.fixture(scope="module", params=[rldp.ChiSquareSet, rldp.KnownDistribution])
@@ -119,7 +117,7 @@ def protocol(request):
 
 def test_every_kind_is_known_to_both_checkers_and_has_test_vectors():
     assert CHANNELS.keys() <= proof_channels.CHANNELS.keys()
-    assert CHANNELS.keys() <= interval_channels.CHANNELS.keys()
+    assert CHANNELS.keys() <= interval_channels.READERS.keys()
     texts = (path.read_text() for path in (VECTORS / "accept").glob("*.json"))
     kinds = {json.loads(text)["channel"]["kind"] for text in texts}
     assert kinds == CHANNELS.keys() - {"shift"}  # every reader is tested with all of them

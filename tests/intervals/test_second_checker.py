@@ -29,11 +29,12 @@ from rldp.proof import ProofError
 from rldp.protocol import documents
 from rldp.uncertainty import BudgetSet
 from tests.support import strategies as some
+from tests.support.forgeries import random_sets
 
 pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")
 
 BITS = 62
-KINDS = ["dense", "independent", "choice", "unary", "cells"]
+KINDS = ["dense", "independent", "choice", "unary", "cells", "sets"]
 SETS = ["chi-square", "renyi", "kl", "total-variation", "all", "known", "kl-finite", "polytope"]
 
 
@@ -87,6 +88,8 @@ def random_channel(rng, kind: str, n_s: int, n_u: int):
 
     if kind == "dense":
         return DenseChannel(rows(n_s, n_u, 3))
+    if kind == "sets":
+        return random_sets(rng, n_s, n_u, zeros)
     if kind == "independent":
         return IndependentChannel(rows(n_s, 2), rows(n_u, 3))
     if kind == "choice":
@@ -100,9 +103,9 @@ def random_claim(rng, kind: str, set_kind: str):
     """A function from ε to the document that claims it, and the true ε over F and over all."""
     counts = random_counts(rng)
     F = random_set(rng, set_kind, counts)
-    integers = random_channel(rng, kind, *counts.shape).rounded(BITS)
-    kinds = {"dense": DenseChannel, "independent": IndependentChannel, "choice": ChoiceChannel}
-    channel = kinds.get(kind, UnaryChannel)(**{k: N / 2.0**BITS for k, N in integers.items()})
+    made = random_channel(rng, kind, *counts.shape)
+    integers = made.rounded(BITS)
+    channel = made.from_integers(integers, BITS)
     found = rldp.audit(channel, F)
 
     def document(epsilon: float) -> dict:

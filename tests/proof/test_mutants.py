@@ -44,7 +44,7 @@ class Base(NamedTuple):
         }
 
     def channel(self, integers) -> rldp.Channel:
-        return type(self.table.channel)(**{name: N / 2.0**BITS for name, N in integers.items()})
+        return self.table.channel.from_integers(integers, BITS)
 
     def honest(self, integers) -> dict:
         """The certificate that would be made for this table: what the best forger can do."""

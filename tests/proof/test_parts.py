@@ -20,6 +20,7 @@ from rldp.protocol.content import file_text
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.tables.schema import Column, Schema
+from tests.support.forgeries import random_sets
 
 SCHEMA = Schema(
     (Column("S", ("no", "yes", "?")),),
@@ -58,11 +59,14 @@ def _channel(kind):
     if kind == "choice":
         other = _rows(rng, 3, 4) / 4
         return ChoiceChannel(_rows(rng, 3, 6, 4) / 2, other)
+    if kind == "sets":
+        return random_sets(rng, 3, 6)
     return UnaryChannel(_rows(rng, 3, 6, 3), _rows(rng, 3 if kind == "unary" else 18, 3))
 
 
 CHANNELS = {
-    kind: _channel(kind) for kind in ("dense", "independent", "choice", "unary", "unary-cells")
+    kind: _channel(kind)
+    for kind in ("dense", "independent", "choice", "unary", "unary-cells", "sets")
 }
 
 

@@ -63,7 +63,7 @@ def test_the_index_lists_every_file_once():
         "kl-finite",
         "polytope",
     )
-    channels = ("dense", "independent", "choice", "unary", "cells")
+    channels = ("dense", "independent", "choice", "unary", "cells", "sets")
     for F in sets:
         for channel in channels:
             assert f"accept/whole-{F}-{channel}.json" in listed_files
@@ -264,7 +264,7 @@ def is_taken(path: Path) -> str | None:
 @needs_node
 def test_both_readers_agree_on_two_thousand_mutated_files(tmp_path):
     rng = np.random.default_rng(20)
-    names = ["dense", "independent", "choice", "unary", "cells", "signed", "odd-texts"]
+    names = ["dense", "independent", "choice", "unary", "cells", "sets", "signed", "odd-texts"]
     names = [f"public-{name}" for name in names]
     layers = ("dense", "every-set", "exempt", "integers", "one-sided", "nested")
     names += [f"layers-public-{name}" for name in layers]

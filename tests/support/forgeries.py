@@ -26,7 +26,7 @@ from rldp.uncertainty import Guarantee
 from tests.support import strategies as some
 
 BITS = certify.BITS
-CHANNELS = ("dense", "independent", "choice", "unary", "cells")
+CHANNELS = ("dense", "independent", "choice", "unary", "cells", "sets")
 SETS: dict[str, Callable[[rldp.Table, float], rldp.UncertaintySet]] = {
     "all": lambda table, _: rldp.AllDistributions(table),
     "known": lambda table, _: rldp.KnownDistribution(table),
@@ -66,7 +66,7 @@ class Base(NamedTuple):
     def of(cls, channel: rldp.Channel, F: rldp.UncertaintySet, bits: int = BITS) -> Base:
         """The rounded table of a channel, and its exact ε."""
         integers = channel.rounded(bits)
-        exact = type(channel)(**{name: N / 2.0**bits for name, N in integers.items()})
+        exact = channel.from_integers(integers, bits)
         return cls(exact, integers, F, worst_log_ratio(exact, F))
 
     def document(self, epsilon: float, proof: Document) -> Document:
@@ -127,11 +127,30 @@ def random_channel(rng: Rng, kind: str, n_s: int, n_u: int, zeros: float = 0.0) 
         return rldp.IndependentChannel(rows(n_s, 2), rows(n_u, n_z))
     if kind == "unary":
         return rldp.UnaryChannel(rows(n_s, n_u, n_z), rows(n_s, n_z))
+    if kind == "sets":
+        return random_sets(rng, n_s, n_u, zeros)
     if kind == "cells":
         return rldp.UnaryChannel(rows(n_s, n_u, 2), rows(n_s * n_u, 2))
     other = 0.9 * rows(n_s * n_z).reshape(n_s, n_z)
     mine = 1 - (other.sum() - other.sum(axis=1))
     return rldp.ChoiceChannel(rows(n_s, n_u, n_z) * mine[:, None, None], other)
+
+
+def random_sets(rng: Rng, n_s: int, n_u: int, zeros: float = 0.0) -> rldp.Channel:
+    """A few outputs on random partitions, and a remainder that may be most of all, or little."""
+    s, u, flat, outputs = [], [], [], int(rng.integers(1, 4))
+    for _ in range(outputs):
+        for classes, n in ((s, n_s), (u, n_u)):
+            found = rng.integers(0, 3, n)
+            classes.append(np.unique(found, return_inverse=True)[1])
+        levels = 10 ** -rng.uniform(
+            0, rng.choice([0.3, 2.0]), (s[-1].max() + 1) * (u[-1].max() + 1)
+        )
+        levels[rng.random(levels.size) < zeros] = 0
+        flat.append(levels)
+    levels = np.concatenate(flat) * rng.choice([0.5, 1 - 1e-6]) / outputs
+    places = np.stack([np.arange(outputs)] * 2, axis=1)
+    return rldp.SetChannel(np.array(s), np.array(u), places, levels)
 
 
 def random_base(rng: Rng, kind: str, set_kind: str, n_unseen: int) -> Base:

@@ -40,9 +40,18 @@ def scaled(rng: Rng, integers: Integers) -> None:
     block[:, two] -= change
 
 
+def lowered(rng: Rng, levels: np.ndarray) -> None:
+    """A level of a channel of sets lowered; the remainder gets what it loses."""
+    i = rng.integers(levels.size)
+    levels[i] -= int(levels[i] * 2.0 ** -rng.uniform(0.1, 24))
+
+
 def mutant(rng: Rng, integers: Integers) -> Integers:
     """A spoiled copy."""
     spoiled = {name: N.copy() for name, N in integers.items()}
+    if "levels" in spoiled:
+        lowered(rng, spoiled["levels"])
+        return spoiled
     for _ in range(rng.integers(1, 3)):
         (moved, moved, swapped, scaled)[rng.integers(4)](rng, spoiled)
     return spoiled

@@ -37,16 +37,18 @@ def check(document: dict[str, Any]) -> None:
     with decimal.localcontext() as context:
         context.prec = 80
         for guarantee in guarantees(document):
-            parts = {
-                name: whole(part)
-                for name, part in document["channel"].items()
-                if name not in ("kind", "bits")
-            }
+            kind, bits = document["channel"]["kind"], document["channel"]["bits"]
+            parts = {x: y for x, y in document["channel"].items() if x not in ("kind", "bits")}
+            if kind == "sets":
+                need(guarantee["certificate"]["multipliers"] is None, "multipliers")
+                parts = {"Q": written_out(bits, **parts)}
+            else:
+                parts = {name: whole(part) for name, part in parts.items()}
             if guarantee["uncertainty"]["kind"] != "given-u":
-                Claim(guarantee, document["channel"]["kind"]).check(parts)
+                Claim(guarantee, kind).check(parts)
                 continue
             for u in range(len(guarantee["uncertainty"]["counts"][0])):
-                Claim(given_u(guarantee, u), document["channel"]["kind"]).check(slice_at(parts, u))
+                Claim(given_u(guarantee, u), kind).check(slice_at(parts, u))
 
 
 def guarantees(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -57,6 +59,28 @@ def guarantees(document: dict[str, Any]) -> list[dict[str, Any]]:
     numbers = [x for row in rows for x in row if x != "inf"] if isinstance(rows, list) else [rows]
     need(max(numbers) == document["epsilon"], "epsilon")
     return listed
+
+
+def written_out(bits: int, s_partitions: Any, u_partitions: Any, outputs: Any) -> Any:
+    """Q of a channel of sets, the remainder last."""
+    of_s, of_u = (list(map(classes, texts)) for texts in (s_partitions, u_partitions))
+    rows = [[[] for _ in of_u[0]] for _ in of_s[0]]
+    for i, j, text in outputs:
+        levels, k = list(map(int, text.split(" "))), max(of_u[j]) + 1
+        for s, u in product(range(len(rows)), range(len(rows[0]))):
+            rows[s][u].append(levels[of_s[i][s] * k + of_u[j][u]])
+    for row in (row for of_u in rows for row in of_u):
+        row.append(2**bits - sum(row))
+        need(row[-1] >= 0, "sum")
+    return rows
+
+
+def classes(text: str) -> list[int]:
+    n, k, digits = text.split(":")
+    each = (int(k) - 1).bit_length()
+    bits = "".join(f"{int(digit, 16):04b}" for digit in digits)
+    bits = bits[len(bits) - each * int(n) :]
+    return [int(bits[each * v : each * v + each] or "0", 2) for v in range(int(n))]
 
 
 def given_u(guarantee: dict[str, Any], u: int) -> dict[str, Any]:
@@ -130,6 +154,9 @@ class Claim:
             up, down = [D(max(q) - x) for x in q], [D(x - min(q)) for x in q]
             return M - self.L(s, up, y) / self.p[s], m + self.L(s, down, y) / self.p[s]
         tables = self.certificate["multipliers"]
+        if self.channel_kind == "sets" and m < M:
+            up, down = [D(max(q) - x) for x in q], [D(x - min(q)) for x in q]
+            return min(M, M + self.least(s, up)), max(m, m - self.least(s, down))
         if tables is None:
             return M, m
         mu, nu = (int(tables[name][place[0]][place[1]]) for name in ("upper", "lower"))
@@ -137,6 +164,18 @@ class Claim:
         kappa = self.b / self.p[s]
         up, down = [D(mu - x) for x in q], [D(x - nu) for x in q]
         return min(M, mu - self.V(s, up, kappa)), max(m, nu + self.V(s, down, kappa))
+
+    def least(self, s: int, gaps: list[D]) -> D:
+        """The least d - V(gaps + d) over d ≥ 0, a convex function, by thirds of a range."""
+        kappa, low, high = self.b / self.p[s], D(0), 2**40 * max(gaps)
+
+        def f(d: D) -> D:
+            return d - self.V(s, [gap + d for gap in gaps], kappa)
+
+        for _ in range(150):
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, two) if f(one) <= f(two) else (one, high)
+        return f(low)
 
     def mean(self, s: int, gaps: list[D]) -> D:
         """A, or G."""
@@ -244,6 +283,8 @@ class Claim:
         for y, (s1, s2) in product(range(len(Q[0][0])), self.E):
             q1, q2 = [row[y] for row in Q[s1]], [row[y] for row in Q[s2]]
             self.shown(s1, 1, q1, s2, 1, q2, ((y, s1), (y, s2), (y, s1, s2)))
+
+    sets = dense
 
     def independent(self, r_s: Any, r_u: Any) -> None:
         for s1, s2 in self.E:

@@ -74,7 +74,7 @@ class Parted(NamedTuple):
     ) -> Parted:
         """The rounded table of a channel, with the truth of the reshaped one."""
         integers = channel.rounded(BITS)
-        exact = type(channel)(**{name: N / 2.0**BITS for name, N in integers.items()})
+        exact = channel.from_integers(integers, BITS)
         rows = rldp.DenseChannel(reshaped(exact.matrix, sizes, known))
         by_row = pair_truth(rows, reshaped_set(F, sizes, known))
         n_s = F.table.n_s

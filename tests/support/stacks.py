@@ -63,7 +63,7 @@ class Stack(NamedTuple):
     def of(cls, channel: rldp.Channel, sets: Sets) -> Stack:
         """The rounded table of a channel."""
         integers = channel.rounded(BITS)
-        exact = type(channel)(**{name: N / 2.0**BITS for name, N in integers.items()})
+        exact = channel.from_integers(integers, BITS)
         return cls(exact, integers, sets, [pair_truth(exact, F) for F in sets])
 
     def over(self, i: int, F: rldp.UncertaintySet) -> Stack:
@@ -74,7 +74,7 @@ class Stack(NamedTuple):
 
     def spoiled(self, integers: dict[str, np.ndarray]) -> Stack:
         """Another table of the same kind over the same sets."""
-        channel = type(self.channel)(**{name: N / 2.0**BITS for name, N in integers.items()})
+        channel = self.channel.from_integers(integers, BITS)
         return Stack(channel, integers, self.sets, [pair_truth(channel, F) for F in self.sets])
 
     def honest(self, claims: list[Levels]) -> list[Document]:

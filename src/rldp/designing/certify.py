@@ -20,7 +20,7 @@ from rldp.channel import ANYONE, Channel, IntegerParts
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, DataError
 from rldp.leakage.views import View, views
-from rldp.leakage.worst_pairs import pairs, relative_to
+from rldp.leakage.worst_pairs import pairs, relative_to, unsettled
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol import documents
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
@@ -52,7 +52,7 @@ class Certified(NamedTuple):
 def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BITS) -> Certified:
     """Round a channel to an integer table that provably keeps all guarantees."""
     refusal = ""
-    is_tight = any(_excess(channel, g) > -_TIGHT for g in guarantees)
+    is_tight = any(_is_tight(channel, g) for g in guarantees)
     for t in _PULLS if is_tight else (0.0, *_PULLS):
         integers = (channel.pulled_in(t) if t else channel).rounded(bits)
         try:
@@ -71,17 +71,15 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
     raise CertificateError(f"No table of {bits} bits proves {levels}. {refusal}")
 
 
-def _excess(channel: Channel, guarantee: Guarantee) -> float:
-    """The largest log-ratio less the level of its pair, where each conditional varies apart."""
-    return max(
-        float(
-            pairs(relative_to(view.comparisons, view.levels), view.uncertainty).log_ratio.max(
-                initial=-np.inf
-            )
-        )
-        for comparisons in channel.comparison_blocks()
-        for view in views(comparisons, guarantee)
-    )
+def _is_tight(channel: Channel, guarantee: Guarantee) -> bool:
+    """Whether a log-ratio is at the level of its pair, where each conditional varies apart."""
+    for comparisons in channel.comparison_blocks():
+        for view in views(comparisons, guarantee):
+            F, levels = view.uncertainty, view.levels - _TIGHT
+            some = unsettled(view.comparisons, F, levels)
+            if some is not None and (pairs(relative_to(some, levels), F).log_ratio > 0).any():
+                return True
+    return False
 
 
 def certificate(
@@ -105,6 +103,13 @@ def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) ->
     F = view.uncertainty
     if not isinstance(F, BudgetSet):
         return found  # no multipliers are needed
+    if not channel.has_multipliers:  # what is within its level by extremes needs no look
+        everything = AllDistributions(F.table)
+        some = unsettled(view.comparisons, everything, view.levels)
+        some = None if some is None else unsettled(some, F, view.levels)
+        if some is None:
+            return found
+        view = view._replace(comparisons=some)
     comparisons = relative_to(view.comparisons, view.levels)
     if pairs(comparisons, AllDistributions(F.table)).log_ratio.max(initial=-np.inf) <= 0:
         return found  # largest and smallest entries are enough

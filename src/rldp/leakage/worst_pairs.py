@@ -111,6 +111,31 @@ def relative_to(comparisons: Comparisons, levels: Array) -> Comparisons:
     return comparisons._replace(factors=factors)
 
 
+def unsettled(comparisons: Comparisons, F: UncertaintySet, levels: Array) -> Comparisons | None:
+    """The groups in which some pair may exceed its level, as far as extremes tell; None if none.
+
+    In a group whose largest mean, of all s, is within the smallest level of all pairs of its
+    smallest mean, no pair is left to look at.
+    """
+    group, is_plain = comparisons.group, comparisons.factors is None
+    if not is_plain or (comparisons.s == ANYONE).any() or (np.diff(group) < 0).any():
+        return comparisons
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    if isinstance(F, GivenU):
+        low = high = comparisons.vectors
+    else:
+        low, high = (x[:, None] for x in _mean_range(comparisons, F))
+    top, bottom = np.maximum.reduceat(high, starts), np.minimum.reduceat(low, starts)
+    is_open = log_ratio(top, np.maximum(bottom, 0.0)).max(axis=1) > levels.min()
+    if not is_open.any():
+        return None
+    number = np.cumsum(is_open) - 1
+    place = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(group))))
+    keep = is_open[place]
+    vectors, s, _, symbol, _ = comparisons
+    return Comparisons(vectors[keep], s[keep], number[place[keep]], symbol[keep])
+
+
 def worst_pair(comparisons: Comparisons, F: UncertaintySet, apart: Pairs) -> WorstPair:
     """The worst pair over F itself, taken by their upper bounds until none can be worse."""
     worst, is_bounded = WorstPair(0, 0, -np.inf), False
@@ -176,7 +201,10 @@ def level_above(
         levels: for each ordered pair of S values, shape (n_s, n_s); ∞ promises nothing.
         most: pairs that are searched.
     """
-    relative = relative_to(comparisons, levels)
+    found = unsettled(comparisons, F, levels)
+    if found is None:
+        return None
+    relative = relative_to(found, levels)
     apart = pairs(relative, F)
     order = np.argsort(-apart.log_ratio, kind="stable")[:most]
     order = order[apart.log_ratio[order] > 0]
