@@ -54,7 +54,7 @@ class AuditedGuarantee:
     def levels(self) -> Array:
         """The audited level of every ordered pair, shape (n_s, n_s); -∞ on the diagonal."""
         blocks = self.channel.comparison_blocks()
-        levels = np.max([worst_levels(block, self.guarantee) for block in blocks], axis=0)
+        levels: Array = np.max([worst_levels(block, self.guarantee) for block in blocks], axis=0)
         levels.setflags(write=False)
         return levels
 

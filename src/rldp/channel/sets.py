@@ -11,7 +11,7 @@ rounding where a design asks for no more. Equal partitions are stored once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -108,7 +108,7 @@ class SetChannel(Channel):
         cls,
         s_classes: ArrayLike,
         u_classes: ArrayLike,
-        levels: ArrayLike | Sequence[ArrayLike],
+        levels: Any,
         masses: ArrayLike,
     ) -> SetChannel:
         """The channel of columns T_y with masses θ_y, Σ θ_y T_y = 1, and a small remainder.
@@ -129,9 +129,9 @@ class SetChannel(Channel):
         of_s, of_u = np.asarray(s_classes), np.asarray(u_classes)
         if theta.ndim != 1 or of_s.ndim != 2 or of_u.ndim != 2 or not len(theta) == len(of_s):
             raise DataError("Expected classes of shape (columns, values), and a mass per column.")
-        if len(levels) != len(theta) or len(of_u) != len(theta):  # type: ignore[arg-type]  # a sequence
+        if len(levels) != len(theta) or len(of_u) != len(theta):
             raise DataError(f"Expected classes and levels of {len(theta)} columns.")
-        columns = [_Column.of(of_s[y], of_u[y], levels[y], theta[y]) for y in np.flatnonzero(theta)]  # type: ignore[index]  # a sequence
+        columns = [_Column.of(of_s[y], of_u[y], levels[y], theta[y]) for y in np.flatnonzero(theta)]
         if not columns:
             raise DataError("Expected a column with a mass above 0.")
         s_partitions, i = np.unique([c.of_s for c in columns], axis=0, return_inverse=True)
@@ -334,8 +334,10 @@ class SetChannel(Channel):
             "outputs": np.array([x[:2] for x in outputs], dtype=np.int64),
             "levels": levels,
         }
+        of_s, of_u = (_checked_partitions(found[x], x) for x in ("s_partitions", "u_partitions"))
         sizes = _Shapes(
-            *(_checked_partitions(found[x], x) for x in ("s_partitions", "u_partitions")),
+            of_s,
+            of_u,
             _checked_outputs(
                 found["outputs"], len(found["s_partitions"]), len(found["u_partitions"])
             ),
@@ -399,6 +401,7 @@ class _Shapes:
     """Where the level of (y, s, u) stands among all levels."""
 
     def __init__(self, of_s: Partitions, of_u: Partitions, outputs: Indices) -> None:
+        """Take the partitions, and the two numbers of each output."""
         self.of_s, self.of_u = of_s, of_u
         self.i, self.j = outputs[:, 0], outputs[:, 1]
         self.k_s = of_s.max(axis=1).astype(np.intp)[self.i] + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -60,7 +61,9 @@ class Figures:
 
 def together(parts: Sequence[Figures]) -> Figures:
     """Figures of one axis, one part after the other."""
-    arrays = {field: np.concatenate([getattr(x, field) for x in parts]) for field in _FIELDS}
+    arrays: dict[str, Any] = {
+        field: np.concatenate([getattr(x, field) for x in parts]) for field in _FIELDS
+    }
     return Figures(**arrays)
 
 

@@ -217,8 +217,9 @@ def sets(claim: Claim) -> None:
     """
     need(claim.certificate.get("multipliers") is None, "multipliers of sets are not used")
     claim.check_form(0, 0, 3)
-    of_s, outputs = claim.channel.shared["s_partitions"], claim.channel.shared["outputs"]
-    of_u, rest = claim.channel.by_u["u_partitions"], claim.channel.by_u["rest"]
+    parts: dict[str, Any] = {**claim.channel.by_u, **claim.channel.shared}
+    of_s, outputs = parts["s_partitions"], parts["outputs"]
+    of_u, rest = parts["u_partitions"], parts["rest"]
     is_given_u = isinstance(claim.F, GivenU)
     at_j: dict[int, list[int]] = {}
     for y, (_, j, _) in enumerate(outputs):

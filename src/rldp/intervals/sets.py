@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rldp.intervals.balls import ball
 from rldp.intervals.work import spend
@@ -59,8 +59,9 @@ class Set:
 
 
 def summed(table: list[list[X]], groups: list[list[int]]) -> list[list[X]]:
-    """The sums of each row over each group of columns."""
-    return [[sum((row[u] for u in group[1:]), row[group[0]]) for group in groups] for row in table]  # type: ignore[misc]  # integers or fractions
+    """The sums of each row over each group of columns: integers, or fractions."""
+    added: Any = sum
+    return [[added(row[u] for u in group) for group in groups] for row in table]
 
 
 def taken(table: list[list[X]], columns: list[int]) -> list[list[X]]:

@@ -115,9 +115,9 @@ class ReportLabels:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(f"Expected a report in every row, row {row} has none.")
         indices = numbers_of(sound_indices(values, "the reports"))
-        if self._sets and (known := self._from_bits(values.dictionary)) is not None:
-            return np.asarray(known[indices])
-        known = []
+        if self._sets and (sets := self._from_bits(values.dictionary)) is not None:
+            return np.asarray(sets[indices])
+        known: list[int | list[int]] = []
         for place, text in enumerate(values.dictionary.to_pylist()):
             report = self.report(text)
             if report is None and place in indices:

@@ -51,7 +51,7 @@ class Goal:
 
     def __post_init__(self) -> None:
         """Check shapes and numbers."""
-        a = self.functionals
+        a: Any = self.functionals
         if not isinstance(a, np.ndarray) or a.dtype != float or a.flags.writeable:
             a = np.array(a, dtype=float)
         a = a[None] if a.ndim == 2 else a
