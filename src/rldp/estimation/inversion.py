@@ -87,8 +87,8 @@ class Inverse:
         if len(self.p0) > MOST_CELLS:
             raise TooLargeError(
                 f"{what} needs a matrix of cells by cells: expected at most {MOST_CELLS:,} cells, "
-                f"got {len(self.p0):,}; merge levels, or estimate the table by inversion from "
-                f"reports of unary encoding or of sets, which need none."
+                f"got {len(self.p0):,}; merge levels. Estimates by inversion need none where a "
+                f"protocol has a bit for each cell, or sets from which all cells can be told."
             )
 
     @property
