@@ -17,7 +17,7 @@ from rldp.designing.optimal.privacy_cones import Seen, apart, is_conic, is_linea
 from rldp.designing.solvers.conic import Block, ConicProgramme
 from rldp.designing.solvers.polyhedral import PolyhedralProgramme
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import AllDistributions, GivenU, Guarantee
+from rldp.uncertainty import AllDistributions, BudgetSet, GivenU, Guarantee
 from rldp.uncertainty.simplex import SimplexSet
 
 _BROKEN = 1e-7  # of a column's size: an excess that needs a condition of its own
@@ -66,10 +66,7 @@ class PrivateColumns:
         self._n_curved = sum(n_pairs)
         n_joint = sum(n * g.table.n_u for n, (g, _) in zip(n_pairs, self._curved, strict=True))
         self.is_joint = n_joint <= _MOST_JOINT
-        # beside linear conditions, simplices around curved sets keep large programmes linear
-        self.is_linear = not self._curved or (
-            not self.is_joint and len(self._curved) < len(self._seen)
-        )
+        self.is_linear = not self._curved
         self._is_conic = all(is_conic(g.uncertainty) for g, _ in self._seen)
         self._programmes: dict[bytes, ConicProgramme | PolyhedralProgramme] = {}
 
@@ -77,10 +74,7 @@ class PrivateColumns:
     def _conditions(self) -> Sequence[Block]:
         """Blocks that are in use only where they are needed."""
         if not self.is_joint:
-            return [
-                apart(within_simplices(g) if self.is_linear else g, variable)
-                for g, variable in self._curved
-            ]
+            return [apart(g, variable) for g, variable in self._curved]
         return [
             pair(g.uncertainty, variable, s_1, s_2, float(g.factors[s_1, s_2]))
             for g, variable in self._curved
@@ -123,6 +117,53 @@ class PrivateColumns:
         """
         flat = np.ascontiguousarray(columns).reshape(len(columns), -1)
         return np.concatenate([_excess(seen, flat) for seen in self._seen], axis=1)
+
+    def keeps(self, columns: Array) -> Flags:
+        """Which columns keep every guarantee where all conditionals of F vary apart.
+
+        That is more than is asked for, and quick to see.
+        """
+        flat = columns.reshape(len(columns), -1)
+        kept = np.ones(len(flat), bool)
+        for g, variable in sorted(
+            self._seen, key=lambda x: isinstance(x[0].uncertainty, BudgetSet)
+        ):
+            rest = np.flatnonzero(kept)
+            if not rest.size:
+                break
+            kept[rest] = _is_kept(
+                g, flat[np.ix_(rest, variable.ravel())].reshape(-1, *variable.shape)
+            )
+        return kept
+
+    @cached_property
+    def _limits(self) -> tuple[Array, Array]:
+        """Largest T[s, u]/T[s', u], and T[s, u]/T[s', u'], by linear guarantees; ∞ without."""
+        n_s = len(self._variable)
+        one_u, any_u = np.full((2, n_s, n_s), np.inf)
+        for g in self._guarantees:
+            if isinstance(g.uncertainty, GivenU):
+                one_u = np.minimum(one_u, g.factors)
+            elif isinstance(g.uncertainty, AllDistributions) and not g.knows:
+                any_u = np.minimum(any_u, g.factors)
+        return np.minimum(one_u, any_u), any_u
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether a linear guarantee limits every entry by others."""
+        return bool(np.isfinite(self._limits[0]).any(axis=1).all())
+
+    def windows(self, columns: Array) -> tuple[Array, Array]:
+        """What linear guarantees allow each entry, if the others stay as they are."""
+        one_u, any_u = (x[None, :, :, None] for x in self._limits)
+        T, low, high = columns[:, None], columns.min(axis=2), columns.max(axis=2)
+        with np.errstate(invalid="ignore"):  # ∞ times an entry of 0 limits nothing
+            most = np.nanmin(one_u * T, axis=2)
+            most = np.fmin(most, np.nanmin(any_u * low[:, None, :, None], axis=2))
+        # the least: T[s', u] ≤ e^E[s', s] T[s, u]
+        least = (T / one_u.swapaxes(1, 2)).max(axis=2)
+        least = np.maximum(least, (high[:, None, :, None] / any_u.swapaxes(1, 2)).max(axis=2))
+        return least, most
 
     @cached_property
     def _room(self) -> Array:
@@ -223,6 +264,23 @@ class PrivateColumns:
             kind = PolyhedralProgramme if self.is_linear else ConicProgramme
             programme = self._programmes[key] = kind(self.weights.ravel(), blocks)
         return programme
+
+
+_APART = 1e-9  # of a level: what rounding may add
+
+
+def _is_kept(g: Guarantee, T: Array) -> Flags:
+    """Which columns, shape (columns, rows, n), keep all levels where conditionals vary apart."""
+    if isinstance(g.uncertainty, GivenU):
+        limit = (1 + _APART) * g.factors
+        is_free = ~g.is_promised_pair
+        i, j = np.nonzero(~is_free)
+        return np.asarray((T[:, i] <= limit[i, j][:, None] * T[:, j]).all(axis=(1, 2)))
+    n, rows = T.shape[:2]
+    low, high = g.uncertainty.mean_range(T.reshape(n * rows, -1), np.tile(np.arange(rows), n))
+    low, high = low.reshape(n, rows), high.reshape(n, rows)
+    i, j = np.nonzero(g.is_promised_pair)
+    return np.asarray((high[:, i] <= (1 + _APART) * g.factors[i, j] * low[:, j]).all(axis=1))
 
 
 def _excess(seen: Seen, columns: Array) -> Array:
