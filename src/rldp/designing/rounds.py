@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -31,8 +32,7 @@ from rldp.designing.solvers.work import Clock, is_past
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 5e-4, 1e-4  # of the error: first, in the end, last
 _NEARER = 0.8  # of the barrier, from one round to the next
 _LAST_STEPS = 40  # of Newton at the end of the search, at most
-_NEW = 4  # columns to begin with in a round that are not in use, and as many for each of these
-_STILL_NEW = 3  # one of so many starts is new, at least
+_NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 6, 300, 3000  # in the master: times cells, least, most
 _CLOSED = 1e-3  # of the variance: a reduced cost that counts as none
@@ -139,25 +139,24 @@ class Rounds:
         for oracle in oracles:
             is_last = oracle is oracles[-1]
             little, patience = (_LITTLE, effort.patience) if is_last else (_LITTLE_CHEAP, 1)
-            reached, idle, n = np.inf, 0, 0
-            while clock.now() < 1 and not is_past(self._deadline):
+            reached, idle, offered = np.inf, 0, 0.0
+            for n in count(1):
+                if clock.now() >= 1 or is_past(self._deadline):
+                    break
                 barrier = max(_BARRIER, _NEARER * barrier)
                 self.master.center(barrier)
                 self.master.update()
                 if self._minimax is not None:
                     self._minimax.update(self.master)
                 told(self.master.error, 0.0)
-                offered = self._offered(oracle)
-                n += 1
-                is_near = barrier == _BARRIER or not is_last
-                if is_near and offered < _CLOSED:
+                offered = max(offered, self._offered(oracle))
+                if n % _WINDOW or (is_last and barrier > _BARRIER):
+                    continue
+                is_little = self._variance > reached * (1 - little) or offered < _CLOSED
+                idle = idle + 1 if is_little else 0
+                reached, offered = self._variance, 0.0
+                if idle >= patience:
                     break
-                if is_near and n % _WINDOW == 0:
-                    variance = self._variance
-                    idle = idle + 1 if variance > reached * (1 - little) else 0
-                    reached = variance
-                    if idle >= patience:
-                        break
 
     def _offered(self, oracle: Oracle) -> float:
         """Add what an oracle finds; the largest reduced cost, of the variance."""
@@ -172,7 +171,7 @@ class Rounds:
         """Columns in use, each as likely as any other, and some new ones."""
         master = self.master
         order = np.argsort(-master.theta, kind="stable")[: 2 * self._cells]
-        n_new = max(_NEW, most // _STILL_NEW)
+        n_new = -(-most // _NEW)
         n_used = min(most - n_new, len(order))
         used = master.columns[self._random.choice(order, n_used, replace=False)]
         T = np.concatenate([used.reshape(-1, *self._shape), self._new(n_new)])

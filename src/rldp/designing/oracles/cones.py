@@ -9,8 +9,7 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.prices import Prices
 from rldp.designing.solvers.work import spend
 
-_TANGENTS = 2  # from one column to the next
-_STARTS = 16
+_STARTS = 8  # few, because new prices are worth more than further columns at old ones
 
 
 class Cones:
@@ -26,11 +25,7 @@ class Cones:
         self._private, self._deadline = private, deadline
 
     def columns(self, near: Array, prices: Prices) -> Array:
-        """Those after one tangent and after two: the first are often better for the mixture."""
-        found, T = [near[:0]], near
-        for _ in range(_TANGENTS):
-            spend(self._private.work * len(T))
-            T, _ = self._private.best(prices.tangents(T), T, self._deadline)
-            T = self._private.pulled_in(T)
-            found.append(T)
-        return np.concatenate(found)
+        """The best columns for the tangents, pulled in where the solver left them outside."""
+        spend(self._private.work * len(near))
+        T, _ = self._private.best(prices.tangents(near), near, self._deadline)
+        return self._private.pulled_in(T)
