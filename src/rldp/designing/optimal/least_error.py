@@ -141,14 +141,17 @@ def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) 
 def _oracles(
     guarantees: Sequence[Guarantee], private: PrivateColumns, deadline: float, *, hidden: bool
 ) -> list[Oracle]:
-    """A cheap one to begin with, and conic programmes."""
-    p_su, cones = guarantees[0].table.p_su, Cones(private, deadline)
+    """A cheap one to begin with, and conic programmes, the smaller ones first."""
+    table = guarantees[0].table
+    found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
     if pricing is not None:
-        return [Sorting(pricing, p_su.size, private.pulled_in), cones]
-    if Flips.is_possible(private, len(p_su)):
-        return [Flips(private), cones]
-    return [cones]
+        found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
+    elif Flips.is_possible(private, table.n_s):
+        found.append(Flips(private))
+    if private.is_joint and table.n_s > 2:  # two values of S are a single pair
+        found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))
+    return [*found, Cones(private, deadline)]
 
 
 def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
