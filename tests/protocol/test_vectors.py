@@ -39,9 +39,13 @@ def is_public(path: Path) -> bool:
 
 def client(tmp_path: Path, files: list[Path], **options: str) -> list[str]:
     """What the JavaScript client makes of each file."""
+    return run_client(tmp_path, "take", {"files": list(map(str, files)), "options": options})
+
+
+def run_client(tmp_path: Path, task: str, argument: Any) -> list[str]:
     job = tmp_path / "job.json"
-    job.write_text(json.dumps({"files": list(map(str, files)), "options": options}))
-    command = [str(NODE), TESTS / "clients" / "client.mjs", JAVASCRIPT, "take", job]
+    job.write_text(json.dumps(argument))
+    command = [str(NODE), TESTS / "clients" / "client.mjs", JAVASCRIPT, task, job]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     outcomes: list[str] = json.loads(run.stdout)
@@ -68,6 +72,9 @@ def test_the_index_lists_every_file_once():
         for channel in channels:
             assert f"accept/whole-{F}-{channel}.json" in listed_files
             assert f"reject/forged-{F}-{channel}.json" in listed_files
+    for channel, F in itertools.product(channels, [F for F in sets if F != "given-u"]):
+        assert f"accept/knows-{F}-{channel}.json" in listed_files
+        assert f"reject/knows-forged-{F}-{channel}.json" in listed_files
     for channel, layer in itertools.product(channels, ("chi-square", "given-u", "all")):
         assert f"accept/layers-{channel}.json" in listed_files
         assert f"reject/layers-forged-{channel}-{layer}.json" in listed_files
@@ -158,6 +165,23 @@ def test_the_client_takes_and_refuses_the_same_public_files(tmp_path):
     refused = [VECTORS / e["file"] for e in INDEX["reject"] if e["level"] != "signature"]
     for path, outcome in zip(refused, client(tmp_path, refused), strict=True):
         assert outcome.startswith("ProtocolError: "), path.name
+
+
+@needs_node
+def test_the_client_proves_and_refuses_the_same_whole_files(tmp_path):
+    """Bound for bound it uses the multipliers of a file, so it agrees with the exact checker."""
+    taken = [VECTORS / e["file"] for e in INDEX["accept"]]
+    for path, outcome in zip(taken, run_client(tmp_path, "prove", [*map(str, taken)]), strict=True):
+        if is_public(path):
+            assert (
+                outcome == "ProtocolError: Expected a whole protocol; a public one holds no proof."
+            )
+        else:
+            assert outcome == rldp.load(path).fingerprint, path.name
+    refused = [VECTORS / e["file"] for e in INDEX["reject"] if e["level"] != "signature"]
+    outcomes = run_client(tmp_path, "prove", [*map(str, refused)])
+    for path, outcome in zip(refused, outcomes, strict=True):
+        assert outcome.startswith("ProtocolError: "), (path.name, outcome)
 
 
 @needs_node

@@ -95,13 +95,13 @@ class Polytope extends Everything {
 
   bounds(s, q) {
     if (!this.isSeen(s)) return super.bounds(s, q);
-    const means = this.#means({ s, a: ONE, q }).filter(([, mass]) => mass > 0n);
+    const means = this.means({ s, a: ONE, q }).filter(([, mass]) => mass > 0n);
     return [largest(means.map(([top, mass]) => ceil(top, mass))), smallest(means.map(([top, mass]) => floor(top, mass)))];
   }
 
   isShown(E, first, second) {
     if (!this.isSeen(first.s) || !this.isSeen(second.s)) return false;
-    const [ones, twos] = [this.#means(first), this.#means(second)];
+    const [ones, twos] = [this.means(first), this.means(second)];
     spend(10 * ones.length ** 2, 4 * Math.max(...[...ones, ...twos].flat().map(bitsOf)));
     const g = (i, j) => E * ones[i][1] * twos[j][0] - ONE * ones[i][0] * twos[j][1];
     const own = ones.map((_, i) => g(i, i));
@@ -115,7 +115,7 @@ class Polytope extends Everything {
   }
 
   /** a q·P_s and P(s) in each corner. */
-  #means({ s, a, q }) {
+  means({ s, a, q }) {
     spend(4 * this.corners.length * q.length);
     return this.corners.map((table) => [a * sum(q.map((x, u) => x * table[s][u])), sum(table[s])]);
   }
@@ -161,13 +161,13 @@ class Power extends Budget {
 
   V(s, gaps) {
     const k = this.totals[s] * ONE + (this.sigma - ONE) * this.n; // 1 + κ, times N_s
-    return this.#risen((this.#weighted(s, gaps) * ONE) / k);
+    return this.risen((this.weighted(s, gaps) * ONE) / k);
   }
 
   h(s, gaps, t) {
     const [m, d] = [BigInt(this.m), BigInt(this.d)];
-    const A = this.#weighted(s, gaps) / this.totals[s];
-    const whole = this.#risen(A);
+    const A = this.weighted(s, gaps) / this.totals[s];
+    const whole = this.risen(A);
     if (m * (whole + 1n) <= (m - d) * t) return whole;
     const inside = (m ** (m - d) * ((A * t) / ONE) ** m * ONE ** (m - d)) / (m - d) ** (m - d);
     const found = ((2n * m - d) * root(inside, 2 * this.m - this.d)) / m - t;
@@ -179,11 +179,11 @@ class Power extends Budget {
   }
 
   /** A, times N_s. */
-  #weighted(s, gaps) {
+  weighted(s, gaps) {
     return sum(gaps.map((gap, u) => (this.counts[s][u] ? this.counts[s][u] * powerBelow(gap, this.m - this.d, this.m) : 0n)));
   }
 
-  #risen(A) {
+  risen(A) {
     return powerBelow(A, this.m, this.m - this.d);
   }
 }
@@ -196,13 +196,13 @@ class KullbackLeibler extends Budget {
   }
 
   V(s, gaps) {
-    const log_G = this.#logG(s, gaps);
+    const log_G = this.logG(s, gaps);
     const [top, bottom] = this.x;
     return log_G === null ? 0n : powerOfEBelow(log_G - ceil(top * ONE, 2n * bottom * this.totals[s]));
   }
 
   h(s, gaps, t) {
-    const log_G = this.#logG(s, gaps);
+    const log_G = this.logG(s, gaps);
     if (log_G === null || t === 0n) return 0n;
     if (log_G <= logBelow(t)) return powerOfEBelow(log_G);
     const found = t + floor(t * (log_G - logAbove(t)), ONE);
@@ -215,7 +215,7 @@ class KullbackLeibler extends Budget {
   }
 
   /** log G; null for -∞. */
-  #logG(s, gaps) {
+  logG(s, gaps) {
     const seen = gaps.map((gap, u) => [this.counts[s][u], gap]).filter(([count]) => count > 0n);
     if (seen.some(([, gap]) => gap === 0n)) return null;
     return floor(sum(seen.map(([count, gap]) => count * logBelow(gap))), this.totals[s]);
