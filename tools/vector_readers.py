@@ -266,7 +266,7 @@ def _malformed(good: Document) -> Iterator[Vector]:
             shows = f"someone who knows part of U: {name}"
             yield f"knows-{name}-{kind}", "structure", text(made), shows
     parts = good["guarantees"][1]["certificate"]["parts"]
-    nothing = {"multipliers": None, "joint": []}
+    nothing: Document = {"multipliers": None, "joint": []}
     certificates: dict[str, Any] = {
         "short": parts[:1],
         "long": [*parts, nothing],

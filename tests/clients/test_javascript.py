@@ -511,6 +511,32 @@ def test_files_say_to_whom_nothing_is_promised(tmp_path):
     )
 
 
+def proofs(tmp_path: Path, *files: Path, client: Path = JAVASCRIPT) -> list[str]:
+    job = tmp_path / "files.json"
+    job.write_text(json.dumps(list(map(str, files))))
+    outcomes: list[str] = json.loads(node(client, "prove", job))
+    return outcomes
+
+
+def test_a_proof_ties_a_public_file_to_a_whole_one(tmp_path):
+    for name in ("knows-every-part", "layers-dense"):
+        whole = VECTORS / "accept" / f"{name}.json"
+        rldp.load(whole).public().save(tmp_path / "public.json")
+        assert proofs(tmp_path, whole) == [rldp.load(tmp_path / "public.json").fingerprint]
+
+
+def test_the_client_has_a_budget_of_work(tmp_path):
+    client = tmp_path / "client"
+    shutil.copytree(JAVASCRIPT, client)
+    numbers = client / "proof" / "numbers.js"
+    source = numbers.read_text()
+    assert source.count("MOST_WORK = 2e10;") == 1
+    numbers.write_text(source.replace("MOST_WORK = 2e10;", "MOST_WORK = 2e4;"))
+    file = VECTORS / "accept" / "knows-renyi-dense.json"
+    assert len(proofs(tmp_path, file)[0]) == 64
+    assert "more work than is allowed" in proofs(tmp_path, file, client=client)[0]
+
+
 def test_levels_by_pair_are_told_with_their_labels(tmp_path):
     files = [VECTORS / "accept" / f"layers-public-{name}.json" for name in ("one-sided", "exempt")]
     job = tmp_path / "files.json"
