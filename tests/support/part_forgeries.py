@@ -315,17 +315,28 @@ def _top(claim: Document) -> float:
 def false_claims(rng: Rng, some: Parted) -> Iterator[FalseClaim]:
     """Documents about one table, none of which is true: a witness says so of each."""
     good = some_good(some)
-    others = [good["guarantees"][1]]  # a true guarantee may stand before the false one
+    others = other_truths(rng, some, good)
     for lie in LIES:
         for way, document, axes in lie(rng, some, good):
             if not is_false(rng, document, axes):
                 continue
-            if rng.random() < 0.2:
+            if rng.random() < 0.2:  # true guarantees may stand before the false one
                 document["guarantees"][1:1] = copy.deepcopy(others)
             for with_what, made in certificates(rng, some, document):
                 yield FalseClaim(f"{way}, {with_what}", made)
             if rng.random() < 3 * _MALFORMED:
                 yield FalseClaim(*malformed(rng, document))
+
+
+def other_truths(rng: Rng, some: Parted, good: Document) -> list[Document]:
+    """True guarantees for the same columns and for others."""
+    known = tuple(i for i in range(len(some.sizes)) if rng.random() < 0.5)
+    found = [good["guarantees"][1]]
+    if known and known != some.known:
+        there = Parted.of(some.channel, some.F, some.sizes, known)
+        if np.isfinite(capped(there.truth)).any():
+            found.append(some_good(there)["guarantees"][1])
+    return found
 
 
 def is_false(rng: Rng, document: Document, axes: Axes) -> bool:
