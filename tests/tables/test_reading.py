@@ -180,7 +180,7 @@ def test_progress_ends_with_all_bytes(
         (b"s,u\n", "a header only"),
         (b"s,u", "a header only"),
         (b"s,u\n\n\n", "a header only"),
-        (b"s,u\na,x\nb,x,y\n", "expected 2 fields .* record 2 after the header has 3: 'b,x,y'"),
+        (b"s,u\na,x\nb,x,y\n", r"expected 2 fields .* record 2 after the header has 3\.$"),
         (b"s,u\na,x\n\nb\n", "record 2 after the header has 1"),
         (b"s,u,s\na,x,b\n", "column 's' once in the header, it is there 2 times"),
         (b"x" * (1 << 20), "no CSV file"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rldp.checks import shown
+from rldp.checks import checked_tuple, shown
 from rldp.errors import ParameterError
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
 
@@ -49,7 +49,7 @@ def stack(
         if levels is not None:
             further = Guarantee(layer(F.table), levels)
             guarantees += [] if _is_implied(further, guarantees) else [further]
-    for guarantee in also:
+    for guarantee in checked_tuple(also, "further guarantees", argument="also"):
         guarantees.append(_checked(guarantee, F))
     return tuple(guarantees)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from rldp._types import RecordProgress
+from rldp.checks import discreet
 from rldp.errors import DataError, FileError
 from rldp.release.draw import drawn_reports
 from rldp.release.encode import (
@@ -104,6 +105,7 @@ class BatchRelease:
             fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
 
+    @discreet
     def release(
         self, sources: Iterable[Source], schema: Any, write: Callable[[Any], object]
     ) -> None:

@@ -14,6 +14,7 @@ standard_input  the standard input
 frame_columns   frames of pandas, polars, pyarrow and others
 limits          sizes beyond which input is refused
 schema          the columns and labels of S and U
+label_hints     labels that look alike, or that stand for missing values
 combinations    Arrow batches → counts of combinations of labels
 tally           frames and batches → counts
 table           counts with their schema

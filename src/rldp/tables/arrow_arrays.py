@@ -14,6 +14,19 @@ from numpy.typing import NDArray
 
 from rldp.errors import DataError, TooLargeError
 
+_COUNTABLE = (  # types of plain Arrow columns that have a fast path
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_date,
+    pa.types.is_null,
+)
 _MOST_BYTES = 2**31 - 1  # what the offsets of an Arrow array can count
 
 
@@ -69,3 +82,10 @@ def binary_array(texts: Sequence[bytes], kind: Any = None) -> Any:
         raise TooLargeError(f"Expected labels of at most 2 GB in all, got {int(ends[-1])} bytes.")
     buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(texts))]
     return pa.Array.from_buffers(kind or pa.binary(), len(texts), buffers)
+
+
+def is_countable(kind: Any) -> bool:
+    """Whether Arrow can list the values of a type in a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(is_kind(kind) for is_kind in _COUNTABLE)
