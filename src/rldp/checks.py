@@ -132,7 +132,7 @@ def checked_path(path: Any) -> Path:
         if error.errno != errno.ENAMETOOLONG:
             return found
         fault = f"{len(os.fsencode(found.name))} bytes, more than this system allows"
-    raise FileError(f"{shown(str(path))}: expected the name of a file, this one has {fault}.")
+    raise FileError(f"{shown(found.name)}: expected the name of a file, this one has {fault}.")
 
 
 def discreet(work: Callable[_P, _R]) -> Callable[_P, _R]:

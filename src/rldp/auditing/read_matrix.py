@@ -82,8 +82,9 @@ def _read(source: Any, schema: Schema) -> _Matrix:
 
 
 def _float_array(values: Any, name: str) -> Array:
+    unmasked(values, "a matrix of chances")
     try:
-        array = np.asarray(unmasked(values, "a matrix of chances"))
+        array = np.asarray(values)
     except ValueError:
         raise DataError(f"{name}: expected rows of one length, got a ragged list.") from None
     if array.dtype.kind == "O" and array.ndim == 2:

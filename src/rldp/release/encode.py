@@ -13,6 +13,7 @@ from rldp._types import Flags, Integers
 from rldp.checks import checked_tuple, is_one_of, shown, unmasked
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.release.interface import Released
+from rldp.tables.arrow_arrays import check_lengths
 from rldp.tables.combinations import taken_codes
 from rldp.tables.csv_source import MISSING_TEXTS
 from rldp.tables.encodings import decimal_point
@@ -142,6 +143,7 @@ def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first:
     if not is_declared:
         values = values.dictionary_encode()
     entries = values.dictionary
+    check_lengths(entries, column.name)
     codes = np.full(len(entries) + 1, _UNKNOWN, dtype=np.int64)
     codes[-1] = _code(None, column)
     for i in range(len(entries)):
@@ -188,7 +190,7 @@ def _refused(value: Any, is_missing: bool, column: Column, place: str) -> DataEr
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace").strip()
     return DataError(
-        f"Unknown label {value!r} in column {column.name!r}, {place}; {known}.",
+        f"Unknown label {shown(value)} in column {column.name!r}, {place}; {known}.",
         column=column.name,
         label=str(value),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rldp._types import RecordProgress
-from rldp.checks import checked_path
+from rldp.checks import checked_path, discreet
 from rldp.errors import FileError, ParameterError, Remedy
 from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
 from rldp.release.batches import BatchRelease, Records
@@ -164,6 +164,7 @@ class _Target:
                 remedies=[Remedy("replace", value=True, effect="if nobody has seen the first")],
             )
 
+    @discreet
     def writer(
         self, job: BatchRelease, schema: Any, stack: ExitStack, *, replace: bool
     ) -> BatchWriter:

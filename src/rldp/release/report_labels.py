@@ -28,7 +28,13 @@ from rldp.channel import Channel
 from rldp.checks import checked_tuple, shown, unmasked
 from rldp.errors import DataError
 from rldp.release.formulas import is_formula, unescaped
-from rldp.tables.arrow_arrays import integer_array, numbers_of, sound_indices, text_array
+from rldp.tables.arrow_arrays import (
+    check_lengths,
+    integer_array,
+    numbers_of,
+    sound_indices,
+    text_array,
+)
 from rldp.tables.schema import Schema, shown_list
 
 _MOST_LISTED = 65_536  # labels at most for a dictionary of all labels
@@ -101,6 +107,7 @@ class ReportLabels:
         if values.null_count:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(f"Expected a report in every row, row {row} has none.")
+        check_lengths(values.dictionary, "reports")
         indices = numbers_of(sound_indices(values, "the reports"))
         known = []
         for place, text in enumerate(values.dictionary.to_pylist()):

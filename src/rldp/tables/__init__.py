@@ -9,6 +9,7 @@ plain_csv       CSV records by a loop in C
 csv_blocks      CSV text in blocks of whole records
 encodings       the encoding of a text file, recognised and converted
 arrow_sources   Parquet and Arrow files
+arrow_messages  how large the batches of an Arrow file become
 parquet_pages   how large the pages of a Parquet file become
 standard_input  the standard input
 frame_columns   frames of pandas, polars, pyarrow and others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from rldp._types import StepProgress
 from rldp.checks import checked_path, discreet
-from rldp.errors import FileError
+from rldp.errors import FileError, ReadingWarning
 from rldp.tables.combinations import Label
 from rldp.tables.csv_source import MISSING_TEXTS
 from rldp.tables.frame_columns import Names, chosen_columns, frame_label, unknown_column
@@ -124,7 +125,8 @@ def column_sizes(
     found: dict[str, set[str] | None] = {}
     for each in parquet_files(path) if path.is_dir() else [path]:
         file_size(each)
-        with ExitStack() as stack:
+        with ExitStack() as stack, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReadingWarning)  # the reading itself will tell
             source = open_records(each, stack, encoding=encoding)
             label = _csv_label if source.is_text else frame_label
             _check_unique(each, source.names, source.names)
@@ -145,7 +147,7 @@ def _labels(values: Any, label: Label) -> set[str]:
     """The different labels of an array; of a dictionary those that occur."""
     entries = values.unique()
     if pa.types.is_dictionary(entries.type):
-        entries = entries.cast(entries.type.value_type)
+        entries = entries.dictionary.take(entries.indices)
     return {text for value in entries.to_pylist() if (text := label(value)) is not None}
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rldp._types import Array, Flags, Integers
 from rldp.checks import MOST_COUNTED, as_float, checked_integer, checked_tuple, shown, unmasked
 from rldp.errors import DataError
+from rldp.tables.label_hints import hint
 from rldp.tables.schema import Column, Schema, label_text
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Table:
         schema = Schema(
             _columns("S", "sensitive", sensitive, n_s), _columns("U", "useful", useful, n_u)
         )
+        hint(schema.sensitive if sensitive is not None else ())
+        hint(schema.useful if useful is not None else ())
         self._fill(array, schema, 0)
 
     @classmethod
@@ -238,8 +241,9 @@ def _columns(default: str, part: str, labels: Labels | None, size: int) -> tuple
 def _checked_counts(counts: Any) -> Integers:
     """A new array of counts, or an error that names the cell at fault."""
     expected = "counts of shape (n_s, n_u)"
+    unmasked(counts, expected)
     try:
-        values = np.asarray(unmasked(counts, expected))
+        values = np.asarray(counts)
     except ValueError:
         raise DataError(f"Expected {expected}, {_raggedness(counts)}.") from None
     except Exception:  # of whatever library the counts come from
