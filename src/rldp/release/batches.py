@@ -87,6 +87,7 @@ class BatchRelease:
         texts = (self.layout.column, *self.p.report_labels.all)
         return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
 
+    @discreet
     def schema(self, source: Source) -> Any:
         """Columns and metadata of the result."""
         for name in self.needed:
