@@ -14,12 +14,12 @@ from rldp.channel import DenseChannel
 from rldp.designing.aim import Aim
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
-from rldp.designing.optimal.error_search import ErrorSolution, Estimated
 from rldp.designing.optimal.least_error import least_error, least_error_by_sorting
 from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.optimal.subset_selection import subset_selection
+from rldp.designing.rounds import ErrorSolution, Estimated
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
 from rldp.uncertainty import Guarantee

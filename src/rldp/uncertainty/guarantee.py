@@ -123,13 +123,11 @@ def as_levels(levels: Any, table: Table) -> Array:
     n_s, labels = table.n_s, table.schema.s_labels
     if isinstance(levels, Mapping):
         matrix = _from_mapping(levels, tuple(labels))
-    elif not isinstance(levels, list | tuple | np.ndarray) and not hasattr(levels, "__array__"):
+    elif _is_one_number(levels):
         matrix = np.full((n_s, n_s), checked_epsilon(levels))
     else:
         expected = f"levels as numbers of shape {n_s} × {n_s}"
         matrix = np.array(as_array(levels, expected, argument="epsilon"))
-        if matrix.ndim == 0:
-            matrix = np.full((n_s, n_s), checked_epsilon(matrix.item()))
         if matrix.shape != (n_s, n_s):
             raise ParameterError(
                 f"Expected levels of shape {n_s} × {n_s}, one for each ordered pair of S values, "
@@ -146,6 +144,12 @@ def as_levels(levels: Any, table: Table) -> Array:
     if not np.isfinite(matrix).any():
         raise ParameterError("Expected a finite level for some pair of S values, got ∞ for all.")
     return matrix
+
+
+def _is_one_number(levels: Any) -> bool:
+    if isinstance(levels, np.ndarray | np.generic):
+        return levels.ndim == 0 and not np.ma.is_masked(levels)
+    return not isinstance(levels, list | tuple) and not hasattr(levels, "__array__")
 
 
 def _from_mapping(levels: Mapping[Any, Any], labels: tuple[str, ...]) -> Array:

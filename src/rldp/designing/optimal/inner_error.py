@@ -10,14 +10,14 @@ from __future__ import annotations
 from rldp._types import Array
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_search import Estimated, Search, begin_columns
 from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.optimal.sorted_pricing import SortedPricing
+from rldp.designing.oracles.sorting import Sorting
+from rldp.designing.rounds import Estimated, Rounds
 from rldp.uncertainty import UncertaintySet
 
-_SORTED_ROUNDS = 3  # times the protocols of an effort
 _CLOSED = 0.03  # of the variance: simplices leave more than that open
 
 
@@ -43,11 +43,10 @@ def inner_error(
     pricing = SimplexPricing.of(p_su, p_min, factor, counted)
     if pricing is None:
         return 0.0
-    begin = begin_columns(p_su, factor, None, distinct=True)
-    search = Search(p_su, Estimated(A), begin, lambda T: T, deadline)
+    search = Rounds(p_su, Estimated(A), factor, lambda T: T, deadline=deadline)
     if SortedPricing.is_possible(p_min):
-        sorted_ = SortedPricing(p_su, p_min, factor)
-        search.by_sorting(sorted_, _SORTED_ROUNDS * effort.protocols)
+        sorting = Sorting(SortedPricing(p_su, p_min, factor), p_su.size, lambda T: T)
+        search.run([sorting], effort)
     cells = counted.ravel()
     master = BarrierMaster(A[cells], search.master.columns[:, cells], search.master.theta)
     rounds = SimplexRounds(master, pricing, p_su.ravel()[cells], deadline, _CLOSED)

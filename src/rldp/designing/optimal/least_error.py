@@ -11,7 +11,7 @@ where tables are small enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,20 +20,23 @@ from rldp.arithmetic import exp
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.ceiling import is_around
+from rldp.designing.optimal.error_bound import Relaxation
 from rldp.designing.optimal.error_ceiling import error_ceiling
-from rldp.designing.optimal.error_search import ErrorSolution, Estimated, Search, begin_columns
 from rldp.designing.optimal.half_error import half_errors
 from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
+from rldp.designing.oracles.cones import Cones
+from rldp.designing.oracles.flips import Flips
+from rldp.designing.oracles.prices import Oracle
+from rldp.designing.oracles.sorting import Record, Sorting
+from rldp.designing.rounds import ErrorSolution, Estimated, Rounds
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import Guarantee
 
-_SORTED_ROUNDS = 3  # by sorting for each round by cones, where both are possible
 _MOST_SUBSETS = 6  # S values whose subsets all begin a search
 _MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
-_MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
 _CLOSE = 0.02  # of the error: a gap that needs no further bound
 
 
@@ -65,24 +68,28 @@ def least_error(
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
-    begin = begin_columns(private.weights, least, seeds, distinct=not hidden)
-    search = Search(private.weights, goal, begin, private.pulled_in, deadline)
-    told, bound, is_interrupted = progress or untold, 0.0, False
-    pricing = None if hidden else _sorted_pricing(guarantees)
+    search = Rounds(
+        private.weights,
+        goal,
+        least,
+        private.pulled_in,
+        seeds=seeds,
+        distinct=not hidden,
+        deadline=deadline,
+    )
+    bound, is_interrupted = 0.0, False
     try:
-        if pricing is not None:
-            search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
-            told(search.master.error, bound)
-        if pricing is None or private.weights.size <= _MOST_BY_CONES:
-            search.by_cones(private, effort, told)
+        oracles = _oracles(guarantees, private, deadline, hidden=hidden)
+        search.run(oracles, effort, progress or untold)
         search.finish()
         if not effort.is_bounded:
-            return search.solution(bound, least, is_interrupted=False)
+            return search.solution(bound, is_interrupted=False)
         if not hidden:
             bound = _known_bound(guarantees, search.master.A)
         if private.weights.size <= _MOST_BOUNDED:
             factor = min(_known_factors(guarantees), default=np.inf)
-            bound = max(bound, search.bound(private, factor, effort))
+            relaxation = Relaxation(private, search.master.columns, search.master.A, factor)
+            bound = max(bound, relaxation.bound(effort.divisions, deadline))
         if not hidden and bound < (1 - _CLOSE) * search.master.error:
             bound = max(bound, _inner_bound(guarantees, search.master.A, effort, deadline))
             # it takes as long as a quick search itself
@@ -92,7 +99,7 @@ def least_error(
                     bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, least, is_interrupted=is_interrupted)
+    return search.solution(bound, is_interrupted=is_interrupted)
 
 
 @on_one_thread
@@ -110,17 +117,38 @@ def least_error_by_sorting(
     With exact pricing for the same cone there is a bound on the error of all its protocols.
     """
     seeds = pricing.begin() if isinstance(pricing, RecordPricing) else None
-    begin = begin_columns(p_su, factor, seeds, distinct=seeds is None)
-    search = Search(p_su, goal, begin, lambda T: T, deadline)
+    distinct = seeds is None
+    search = Rounds(
+        p_su, goal, factor, lambda T: T, seeds=seeds, distinct=distinct, deadline=deadline
+    )
     bound, weights, is_interrupted = 0.0, None, False
     try:
-        search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
+        search.run([_oracle(pricing, p_su, lambda T: T)], effort)
         if exact is not None:
             bound, weights = search.by_products(exact, effort)
         search.finish()
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, factor, is_interrupted=is_interrupted, weights=weights)
+    return search.solution(bound, is_interrupted=is_interrupted, weights=weights)
+
+
+def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) -> Oracle:
+    if isinstance(pricing, RecordPricing):
+        return Record(pricing, p_su.size)
+    return Sorting(pricing, p_su.size, pulled_in)
+
+
+def _oracles(
+    guarantees: Sequence[Guarantee], private: PrivateColumns, deadline: float, *, hidden: bool
+) -> list[Oracle]:
+    """A cheap one to begin with, and conic programmes."""
+    p_su, cones = guarantees[0].table.p_su, Cones(private, deadline)
+    pricing = None if hidden else _sorted_pricing(guarantees)
+    if pricing is not None:
+        return [Sorting(pricing, p_su.size, private.pulled_in), cones]
+    if Flips.is_possible(private, len(p_su)):
+        return [Flips(private), cones]
+    return [cones]
 
 
 def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
@@ -144,7 +172,8 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     """Pricing by sorting, where ε over F for all pairs alike is all that is promised."""
     first = guarantees[0]
     p_min = first.uncertainty.conditional_bounds[0]
-    if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
+    is_all = len(guarantees) == 1 and first.is_uniform and not first.knows
+    if not is_all or not SortedPricing.is_possible(p_min):
         return None
     return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
 
@@ -166,23 +195,25 @@ def _inner_bound(
 
 
 def _around_p(guarantees: Sequence[Guarantee]) -> list[tuple[Guarantee, float]]:
-    """The guarantees for all pairs over sets around P̂, and the largest e^E of each."""
+    """The guarantees to strangers for all pairs over sets around P̂, and the largest e^E of each."""
     p_su = guarantees[0].table.p_su
     return [
         (g, float(g.factors[g.is_promised_pair].max()))
         for g in guarantees
-        if g.is_complete and np.array_equal(g.table.p_su, p_su)
+        if g.is_complete and not g.knows and np.array_equal(g.table.p_su, p_su)
     ]
 
 
 def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
     """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs.
 
+    What is promised to someone who knows part of U limits no mean of an S value.
     A set around the frequencies of another table need not hold those of the first.
     """
     p_su = guarantees[0].table.p_su
     return [
         float(g.factors[g.is_promised_pair].max())
         for g in guarantees
-        if g.is_complete and is_around(g.uncertainty) and g.uncertainty.contains(p_su)
+        if g.is_complete and not g.knows
+        if is_around(g.uncertainty) and g.uncertainty.contains(p_su)
     ]
