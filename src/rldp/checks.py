@@ -6,7 +6,7 @@ import errno
 import math
 import numbers
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from functools import wraps
 from pathlib import Path
@@ -224,6 +224,15 @@ def checked_texts(values: object, expected: str, *, argument: str | None = None)
                 argument=argument,
             )
     return texts
+
+
+def checked_mapping(value: Any, form: str, argument: str) -> Mapping[Any, Any]:
+    """A mapping; a message says that it was expected in this form."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(
+            f"Expected {argument} as {form}, got {shown(value)}.", argument=argument
+        )
+    return value
 
 
 def checked_epsilon(value: object) -> float:

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from rldp._types import Array, Integers
 from rldp.channel import Channel
-from rldp.checks import MOST_COUNTED, as_array, checked_number, shown
+from rldp.checks import MOST_COUNTED, as_array, checked_mapping, checked_number, shown
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.contrasts import chosen_cells
 from rldp.estimation.interval_estimates import normal_quantile
@@ -191,13 +191,8 @@ def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_Part]
     """What each stratum counts for, its distribution, and its share of the reports."""
     if strata is None:
         return [_Part(1.0, everyone.ravel(), 1.0)]
-    if not isinstance(strata, Mapping):
-        raise ParameterError(
-            f"Expected strata as {{label: Stratum(share)}}, got {shown(strata)}.",
-            argument="strata",
-        )
     parts = []
-    for label, stratum in strata.items():
+    for label, stratum in checked_mapping(strata, "{label: Stratum(share)}", "strata").items():
         if not isinstance(stratum, Stratum):
             raise ParameterError(
                 f"Expected strata as {{label: Stratum(share)}}, got {shown(stratum)}.",

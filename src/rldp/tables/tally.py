@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rldp._types import Integers
-from rldp.checks import checked_integer, checked_tuple, discreet, is_one_of, shown
+from rldp.checks import checked_integer, checked_mapping, checked_tuple, discreet, is_one_of, shown
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.tables.arrow_arrays import is_countable
 from rldp.tables.combinations import Combinations
@@ -324,11 +324,7 @@ def _categories(
 
 def _fixed_levels(levels: Levels, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     fixed = {}
-    if not isinstance(levels, Mapping):
-        raise ParameterError(
-            f"Expected levels as {{column: labels}}, got {shown(levels)}.", argument="levels"
-        )
-    for name, labels in levels.items():
+    for name, labels in checked_mapping(levels, "{column: labels}", "levels").items():
         if name not in names:
             raise unknown_column(name, names, argument="levels").within("In levels")
         listed = checked_tuple(labels, f"levels of column {name!r} as a list", argument="levels")

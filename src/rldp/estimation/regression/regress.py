@@ -11,7 +11,7 @@ import numpy as np
 
 from rldp._types import Array, Flags, Integers, RecordProgress
 from rldp.channel import Channel
-from rldp.checks import checked_texts, discreet, is_one_of, shown
+from rldp.checks import checked_mapping, checked_texts, discreet, is_one_of, shown
 from rldp.errors import DataError, DoubtfulModelWarning, ParameterError, Remedy
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import Moments, UnaryMoments, moments
@@ -81,17 +81,13 @@ class RegressionOptions:
         object.__setattr__(self, "level", checked_share(self.level, "level", 0.95))
         names = checked_texts(self.categorical, "names of columns", argument="categorical")
         object.__setattr__(self, "categorical", names)
-        if not isinstance(self.reference, Mapping):
-            raise ParameterError(
-                f"Expected reference as {{column: level}}, got {shown(self.reference)}.",
-                argument="reference",
-            )
         if not isinstance(self.column, str):
             raise ParameterError(
                 f"Expected the name of the column of the reports, got {shown(self.column)}.",
                 argument="column",
             )
-        object.__setattr__(self, "reference", dict(self.reference))
+        reference = checked_mapping(self.reference, "{column: level}", "reference")
+        object.__setattr__(self, "reference", dict(reference))
 
 
 def regress(p: Reported, p0: Array, reports: Any, options: RegressionOptions) -> Regression:
