@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rldp.checks import checked_number
+from rldp.checks import checked_mapping, checked_number
 from rldp.decimals import shortest
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
@@ -223,6 +223,7 @@ def _check_options(
     pinned: Mapping[str, float | str] | None,
 ) -> None:
     """Refuse what does not go together."""
+    checked_mapping({} if pinned is None else pinned, "{name: value}", "parameters")
     if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
         raise ParameterError(
             "A protocol that does not read S is 'optimal' or 'best', with neither the paper's "

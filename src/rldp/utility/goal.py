@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.arithmetic import PositiveSystem, matmul
-from rldp.checks import shown
+from rldp.checks import as_array, shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
 from rldp.tables.table import Table
@@ -50,7 +50,8 @@ class Goal:
 
     def __post_init__(self) -> None:
         """Check shapes and numbers."""
-        a = np.array(self.functionals, dtype=float)
+        expected = "functionals as numbers of shape (k, n_s, n_u)"
+        a = np.array(as_array(self.functionals, expected, argument="goal"))
         a = a[None] if a.ndim == 2 else a
         if a.ndim != 3 or not a.size or not np.isfinite(a).all() or not a.any(axis=(1, 2)).all():
             raise ParameterError(
@@ -58,7 +59,10 @@ class Goal:
                 f"got shape {a.shape}.",
                 argument="goal",
             )
-        weights = np.ones(len(a)) if self.weights is None else np.array(self.weights, dtype=float)
+        weights = np.ones(len(a))
+        if self.weights is not None:
+            expected = f"{len(a)} weights above 0"
+            weights = np.array(as_array(self.weights, expected, argument="goal"))
         if weights.shape != (len(a),) or not np.isfinite(weights).all() or not (weights > 0).all():
             raise ParameterError(
                 f"Expected {len(a)} weights above 0, got {shown(self.weights)}.", argument="goal"
