@@ -73,6 +73,7 @@ def compare(
     goal: str | Goal = AUTO,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
+    epsilon_given_part: Any = AUTO,
     also: Sequence[Guarantee] = (),
     bounds: str = "sharp",
     effort: str = "quick",
@@ -96,6 +97,7 @@ def compare(
         epsilon_given_u: the level of "best" against someone who knows U, as for `design`. All
             others promise ε over F alone; the records tell what else they keep.
         epsilon_all: the level of "best" whatever is true, likewise.
+        epsilon_given_part: the level of "best" against someone who knows part of U, likewise.
         also: further guarantees of "best".
         bounds: as for `design`.
         effort: work of each search, as for `design`.
@@ -108,7 +110,12 @@ def compare(
     names = COMPARED if protocols is None else checked_names(protocols)
     for name in names:
         check_designable(uncertainty.table.n_s, uncertainty.table.n_u, name)
-    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    layers = {
+        "epsilon_given_u": epsilon_given_u,
+        "epsilon_all": epsilon_all,
+        "epsilon_given_part": epsilon_given_part,
+        "also": also,
+    }
     is_tuned = bounds == "sharp" and not (isinstance(goal, str) and goal == AUTO)
     if isinstance(goal, str) and goal == AUTO:
         goal = CELLS
@@ -262,12 +269,17 @@ def search(
     goal: str | Goal = INFORMATION,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
+    epsilon_given_part: Any = AUTO,
 ) -> Draft:
     """What a search finds, before it is proved.
 
     For programmes and "best", with a time limit in seconds; goal and layers are those of "best".
     """
-    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all}
+    layers = {
+        "epsilon_given_u": epsilon_given_u,
+        "epsilon_all": epsilon_all,
+        "epsilon_given_part": epsilon_given_part,
+    }
     chosen = as_goal(goal, uncertainty.table)
     asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
     return searched(protocol, "sharp", asked.options(protocol, epsilon))

@@ -287,6 +287,7 @@ def ceiling(
     *,
     epsilon_given_u: Any = None,
     epsilon_all: Any = None,
+    epsilon_given_part: Any = None,
     also: Sequence[Guarantee] = (),
 ) -> float:
     """What no protocol can exceed, in nats: a bound on the optimum for known P = P̂.
@@ -302,7 +303,12 @@ def ceiling(
     0.1067
     """
     check_designable(F.table.n_s, F.table.n_u, "ceiling")
-    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    layers = {
+        "epsilon_given_u": epsilon_given_u,
+        "epsilon_all": epsilon_all,
+        "epsilon_given_part": epsilon_given_part,
+        "also": also,
+    }
     guarantees = stack(F, epsilon, **layers)
     limit = np.inf if time_limit is None else time_limit
     return stack_ceiling(guarantees, Options(guarantees, time_limit=limit).deadline)

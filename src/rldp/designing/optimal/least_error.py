@@ -144,7 +144,8 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     """Pricing by sorting, where ε over F for all pairs alike is all that is promised."""
     first = guarantees[0]
     p_min = first.uncertainty.conditional_bounds[0]
-    if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
+    is_all = len(guarantees) == 1 and first.is_uniform and not first.knows
+    if not is_all or not SortedPricing.is_possible(p_min):
         return None
     return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
 
@@ -166,23 +167,25 @@ def _inner_bound(
 
 
 def _around_p(guarantees: Sequence[Guarantee]) -> list[tuple[Guarantee, float]]:
-    """The guarantees for all pairs over sets around P̂, and the largest e^E of each."""
+    """The guarantees to strangers for all pairs over sets around P̂, and the largest e^E of each."""
     p_su = guarantees[0].table.p_su
     return [
         (g, float(g.factors[g.is_promised_pair].max()))
         for g in guarantees
-        if g.is_complete and np.array_equal(g.table.p_su, p_su)
+        if g.is_complete and not g.knows and np.array_equal(g.table.p_su, p_su)
     ]
 
 
 def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
     """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs.
 
+    What is promised to someone who knows part of U limits no mean of an S value.
     A set around the frequencies of another table need not hold those of the first.
     """
     p_su = guarantees[0].table.p_su
     return [
         float(g.factors[g.is_promised_pair].max())
         for g in guarantees
-        if g.is_complete and is_around(g.uncertainty) and g.uncertainty.contains(p_su)
+        if g.is_complete and not g.knows
+        if is_around(g.uncertainty) and g.uncertainty.contains(p_su)
     ]
