@@ -168,7 +168,7 @@ def test_layers_say_whom_each_of_them_protects_against():
     knows_u, everyone = further_promises(told, F)
     assert "whatever distribution is true, for someone who knows the person's U" in knows_u
     assert f"e^{brief_up(given_u)} " in knows_u
-    assert everyone.endswith("whatever else is known of the person")
+    assert "whatever else they know of the person, such as that U is one of some values" in everyone
     assert f"e^{brief_up(whole)} " in everyone
     left = not_covered(told, F)
     assert not any(s.startswith(("someone who knows", "a distribution outside")) for s in left)

@@ -45,10 +45,12 @@ def who(attacker: Attacker, schema: Schema) -> str:
     match attacker.name:
         case "stranger":
             return "a stranger"
+        case "knows_part":
+            return f"someone who knows only {' and '.join(attacker.knows)}"
         case "knows_u":
             return f"someone who knows {useful_names(schema)}"
         case "knows_more":
-            return "someone who knows more than assumed"
+            return "anyone else, at worst"
         case "several_reports":
             return f"a stranger with {attacker.reports} fresh reports"
 
