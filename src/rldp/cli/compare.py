@@ -29,6 +29,8 @@ def compare(
     goal: layers.Goal = layers.AUTO,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
+    epsilon_given_part: layers.GivenPart = layers.AUTO,
+    knows: layers.Knows = None,
     effort: layers.Effort = layers.EffortChoice.QUICK,
     time_limit: Annotated[
         float | None,
@@ -65,6 +67,7 @@ def compare(
         goal=goal,
         epsilon_given_u=layers.level(epsilon_given_u, "--epsilon-given-u"),
         epsilon_all=layers.level(epsilon_all, "--epsilon-all"),
+        epsilon_given_part=layers.given_part(epsilon_given_part, knows, F.table.schema),
         bounds=bounds.value,
         effort=effort.value,
         time_limit=time_limit,

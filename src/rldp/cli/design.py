@@ -64,6 +64,8 @@ def design(
     ] = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
+    epsilon_given_part: layers.GivenPart = layers.AUTO,
+    knows: layers.Knows = None,
     uncertainty: set_options.Uncertainty = set_options.UNSAID,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     pairs: Annotated[
@@ -115,6 +117,7 @@ def design(
         "influence": influence,
         "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
         "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+        "epsilon_given_part": layers.given_part(epsilon_given_part, knows, F.table.schema),
         "bounds": bounds.value,
         "pairs": pairs,
         "objective": objective,

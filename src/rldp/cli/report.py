@@ -23,8 +23,11 @@ from rldp.presentation.risk_texts import (
     attacker_rows,
     attacker_summary,
     coverage_in_words,
+    group_in_words,
+    group_summary,
     guarantee_in_words,
     guarantee_rows,
+    part_rows,
     refreshed_in_words,
     repeated_in_words,
     short_advice,
@@ -72,6 +75,7 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
     paragraph(worst_case(found, F, channel, S, is_protocol=is_protocol), after_space=True)
 
     _attackers(found, S)
+    _parts(found)
     _values(found, S)
     paragraph(repeated_in_words(found.repeated, F.table.schema), after_space=True)
     if refreshed is not None:
@@ -109,6 +113,16 @@ def _attackers(found: Risk, S: str) -> None:
         note("  ≤: at most; the odds of strangers are over F")
 
 
+def _parts(found: Risk) -> None:
+    """Those who know part of U: some of its columns, or that it is one of some values."""
+    schema, group = found.audit.uncertainty.table.schema, found.audit.worst_group
+    if found.audit.epsilon_given_part:
+        note("\nOver F, for someone who knows some useful columns of the person but not all")
+        _columns(part_rows(found.audit.epsilon_given_part))
+    if group is not None and schema.n_u > 1:
+        paragraph(group_in_words(group, schema), after_space=True)
+
+
 def _values(found: Risk, S: str) -> None:
     note(f"\n{S}: share in the table, and at most after any report, over F, for someone who")
     note("knows nothing else about the person")
@@ -143,6 +157,13 @@ def risk_summary(found: Risk, subject: Subject, refreshed: Refreshed | None) -> 
         "epsilon_all": audit.epsilon_all,
         "epsilon_given_u": audit.epsilon_given_u,
         "epsilon_plain": audit.epsilon_plain,
+        "epsilon_given_part": [
+            {"knows": list(names), "epsilon": epsilon}
+            for names, epsilon in audit.epsilon_given_part.items()
+        ],
+        "worst_group": None
+        if audit.worst_group is None
+        else group_summary(audit.worst_group, F.table.schema),
         "guarantees": guarantee_rows(audit.guarantees),
         "witness": witness,
         "values": [asdict(value) for value in found.values],

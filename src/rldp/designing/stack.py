@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ def stack(
             where the design is the recommended one and None otherwise.
         epsilon_all: levels whatever distribution is true; "auto" for max(6, 2ε) or None.
         epsilon_given_part: levels over F against someone who knows some columns of U but not all:
-            for every part of `parts_of`, or a mapping from parts to levels; "auto" for 2ε or None.
-            Where U has one column there is no part, and levels promise nothing more.
+            for every part of `parts_of`, or a mapping from parts to what each of them has; "auto"
+            for 2ε or None. Where U has one column there is no part, and a level adds nothing.
         also: further guarantees.
         is_recommended: whether "auto" means the recommended layers.
     """
@@ -56,28 +56,27 @@ def stack(
         if levels is not None:
             further = Guarantee(layer(F.table), levels)
             guarantees += [] if _is_implied(further, guarantees) else [further]
-    given_part = epsilon_given_part
-    if isinstance(given_part, str) and given_part == AUTO:
-        given_part = PART_FACTOR * first.levels if is_recommended else None
-    for names, levels in _by_part(given_part, F.table.schema):
-        further = Guarantee(F, levels, knows=names)
-        guarantees += [] if _is_implied(further, guarantees) else [further]
+    for names, levels in _by_part(epsilon_given_part, F.table.schema):
+        if isinstance(levels, str) and levels == AUTO:
+            levels = PART_FACTOR * first.levels if is_recommended else None
+        if levels is not None:
+            further = Guarantee(F, levels, knows=names)
+            guarantees += [] if _is_implied(further, guarantees) else [further]
     guarantees += [_checked(guarantee, F) for guarantee in also]
     return tuple(guarantees)
 
 
-def _by_part(asked: Any, schema: Schema) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Parts with the levels that are asked for, None where nothing is."""
+def _by_part(asked: Any, schema: Schema) -> Iterable[tuple[tuple[str, ...], Any]]:
+    """Parts with what is asked for each of them."""
     if not isinstance(asked, Mapping):
-        levels = dict.fromkeys(parts_of(schema), asked)
-    else:
-        levels = {_named(part, schema): level for part, level in asked.items()}
-        if len(levels) < len(asked):
-            raise ParameterError(
-                "Expected every part of U once, got some columns twice, in another order.",
-                argument="epsilon_given_part",
-            )
-    yield from ((names, level) for names, level in levels.items() if level is not None)
+        return dict.fromkeys(parts_of(schema), asked).items()
+    levels = {_named(part, schema): level for part, level in asked.items()}
+    if len(levels) < len(asked):
+        raise ParameterError(
+            "Expected every part of U once, got the same columns twice, in another order.",
+            argument="epsilon_given_part",
+        )
+    return levels.items()
 
 
 def _named(part: object, schema: Schema) -> tuple[str, ...]:

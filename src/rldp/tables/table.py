@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,16 +31,20 @@ class Table:
 
     Args:
         counts: (n_s, n_u) non-negative integers, any array-like; of a pandas crosstab the index
-            and columns become the labels.
+            and columns become the labels. Or an array with one axis for each column, those of S
+            first, in the order of the labels.
         sensitive: labels of S, or a mapping column name → labels whose product is S; without it
             the column is "S" with labels "0", "1", ...
-        useful: the same for U.
+        useful: the same for U. Columns that U is made of are what someone may know a part of, so
+            give them by their names where there are several.
 
     >>> table = Table([[3, 1], [0, 4]], sensitive={"income": ["low", "high"]}, useful=["f", "m"])
     >>> table
     <Table of 8 records: sensitive income (2), useful U (2)>
     >>> table.p_s
     array([0.5, 0.5])
+    >>> Table([[[3, 1], [0, 4]], [[2, 2], [5, 1]]], useful={"sex": ["f", "m"], "old": [0, 1]})
+    <Table of 18 records: sensitive S (2), useful sex (2) × old (2)>
     """
 
     counts: Integers
@@ -54,7 +58,7 @@ class Table:
         if hasattr(counts, "index") and hasattr(counts, "columns"):
             sensitive = _axis_labels("S", counts.index) if sensitive is None else sensitive
             useful = _axis_labels("U", counts.columns) if useful is None else useful
-        array = _checked_counts(counts)
+        array = _two_axes(_checked_counts(counts), sensitive, useful)
         n_s, n_u = array.shape
         schema = Schema(
             _columns("S", "sensitive", sensitive, n_s), _columns("U", "useful", useful, n_u)
@@ -229,13 +233,36 @@ def _columns(default: str, part: str, labels: Labels | None, size: int) -> tuple
     return columns
 
 
+def _two_axes(counts: Integers, sensitive: Labels | None, useful: Labels | None) -> Integers:
+    """Counts with an axis for each column as counts of (s, u)."""
+    if counts.ndim == 2:
+        return counts
+    sizes = _sizes(sensitive, counts.shape[:1]), _sizes(useful, counts.shape[1:2])
+    if (*sizes[0], *sizes[1]) != counts.shape:
+        raise DataError(
+            f"Expected an axis of counts for each column of S and then of U, of the sizes "
+            f"{' × '.join(map(str, sizes[0]))} and {' × '.join(map(str, sizes[1]))} of their "
+            f"labels, got shape {counts.shape}. Give several columns as a mapping from their names "
+            f"to labels, such as useful={{'sex': ['f', 'm'], 'region': ['north', 'south']}}."
+        )
+    return counts.reshape(math.prod(sizes[0]), -1)
+
+
+def _sizes(labels: Labels | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    """How many labels each column of a part has."""
+    if labels is None:
+        return default
+    each = labels.values() if isinstance(labels, Mapping) else (labels,)
+    return tuple(len(one) if isinstance(one, Sized) else 0 for one in each)
+
+
 def _checked_counts(counts: Any) -> Integers:
     """A new array of counts, or an error that names the cell at fault."""
     try:
         values = np.asarray(counts)
     except ValueError:
         raise DataError(f"Expected counts of shape (n_s, n_u), {_raggedness(counts)}.") from None
-    if values.ndim != 2:
+    if values.ndim < 2:
         raise DataError(f"Expected counts of shape (n_s, n_u), got shape {values.shape}.")
     if 0 in values.shape:
         raise DataError(f"Expected at least one value of s and of u, got shape {values.shape}.")
@@ -255,22 +282,24 @@ def _checked_counts(counts: Any) -> Integers:
 
 def _refuse(values: npt.NDArray[Any], wrong: Flags) -> None:
     if wrong.any():
-        s, u = np.argwhere(wrong)[0]
+        place = tuple(np.argwhere(wrong)[0].tolist())
         raise DataError(
-            f"Expected counts as non-negative integers, counts[{s}, {u}] is {values[s, u]}."
+            f"Expected counts as non-negative integers, counts{list(place)} is {values[place]}."
         )
 
 
 def _as_numbers(values: npt.NDArray[Any]) -> Array:
     """Python numbers of any kind as floats, exact up to the largest total allowed."""
-    for (s, u), value in np.ndenumerate(values):
+    for place, value in np.ndenumerate(values):
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             raise DataError(
-                f"Expected counts as numbers, counts[{s}, {u}] is {value!r}; "
+                f"Expected counts as numbers, counts{list(place)} is {value!r}; "
                 f"for a frame of records use Table.from_frame."
             )
         if as_float(value) > MOST_COUNTED:
-            raise DataError(f"Expected at most 2**53 records, counts[{s}, {u}] is {shown(value)}.")
+            raise DataError(
+                f"Expected at most 2**53 records, counts{list(place)} is {shown(value)}."
+            )
     return values.astype(np.float64)
 
 
