@@ -103,20 +103,29 @@ def knows_part(channel: Channel, table: Table, levels: PartLevels) -> tuple[Atta
     Args:
         channel: what a person reports through.
         table: whose frequencies are the truth.
-        levels: ε against those who know each part of U, over a set that holds the frequencies; of
-            parts with one ε the one with the fewest columns counts. None: no such attacker.
+        levels: ε against those who know each part of U, over a set that holds the frequencies. The
+            largest counts, and of several the one who guesses best.
     """
-    if not levels:
-        return ()
-    names = max(levels, key=lambda part: (levels[part], -len(part)))
-    epsilon, cells = levels[names], Part.of(table.schema, names).cells
+    worst = max(levels.values(), default=0.0)
+    told = [
+        _knows_one_part(channel, table, names, epsilon)
+        for names, epsilon in levels.items()
+        if epsilon >= worst
+    ]
+    return (max(told, key=lambda attacker: attacker.with_report.right),) if told else ()
+
+
+def _knows_one_part(
+    channel: Channel, table: Table, names: tuple[str, ...], epsilon: float
+) -> Attacker:
+    cells = Part.of(table.schema, names).cells
     p_sk = table.p_su[:, cells].sum(axis=2)
     if table.counts.size * channel.n_outputs > _MOST_ENTRIES:
         found, is_bound = at_most(p_sk, epsilon), True
     else:
         joint = np.einsum("skr,skry->sky", table.p_su[:, cells], channel.matrix[:, cells])
         found, is_bound = knowledge(joint.reshape(table.n_s, -1)), False
-    return (Attacker("knows_part", 1, knowledge(p_sk), found, epsilon, is_bound, names),)
+    return Attacker("knows_part", 1, knowledge(p_sk), found, epsilon, is_bound, names)
 
 
 def knows_u(channel: Channel, table: Table, epsilon: float) -> Attacker:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rldp.cli.layers import AUTO
 from rldp.cli.printing import Grid, note, paragraph, show_grid
 from rldp.cli.progress import step_bars
 from rldp.errors import ParameterError
@@ -34,34 +37,46 @@ Mergings = Annotated[
 EFFORT = "quick"  # of designs that are made for their price
 
 
+_WISHES = ("goal", "epsilon_given_u", "epsilon_all", "epsilon_given_part", "time_limit")
+
+
+def check(protocol: str, goal: str, *, is_asked: bool) -> None:
+    """Refuse prices of what has none, before the work begins."""
+    if not is_asked:
+        return
+    if protocol != "best":
+        raise ParameterError(f"--prices and --mergings are about best, got {protocol!r}.")
+    if goal == "information":
+        raise ParameterError("Prices are told in people: expected a --goal that is estimated.")
+
+
 class Priced:
-    """The prices that were asked for at one ε."""
+    """What was asked for of the prices at one ε."""
 
     def __init__(
-        self,
-        F: UncertaintySet,
-        epsilon: Any,
-        wishes: dict[str, Any],
-        *,
-        prices: bool,
-        mergings: bool,
+        self, F: UncertaintySet, epsilon: float, wanted: dict[str, Any], *asked: bool
     ) -> None:
-        """Make the designs; `wishes` are those of `design` beyond ε."""
+        """Make the designs.
+
+        Args:
+            F: the set of distributions.
+            epsilon: privacy level.
+            wanted: arguments of `design`; those that prices know are taken.
+            asked: whether promises shall be priced, and mergings.
+        """
         from rldp.designing.prices import merging_prices, promise_prices
 
         self.table, self.epsilon = F.table, epsilon
         self.prices: list[PromisePrice] = []
         self.mergings: list[MergingPrice] = []
-        if not (prices or mergings):
-            return
-        if wishes["goal"] == "information":
-            raise ParameterError("Prices are told in people: expected a --goal that is estimated.")
-        with step_bars() as bars:
-            tell = None if bars is None else bars("prices")
-            known = {} if tell is None else {"progress": lambda done, most, _: tell(done, most)}
-            if prices:
+        wishes = {name: wanted[name] for name in _WISHES}
+        wishes["goal"] = "cells" if wishes["goal"] == AUTO else wishes["goal"]
+        with_prices, with_mergings = asked
+        if with_prices:
+            with _progress("prices") as known:
                 self.prices = promise_prices(F, epsilon, effort=EFFORT, **wishes, **known)
-            if mergings:
+        if with_mergings:
+            with _progress("mergings") as known:
                 self.mergings = merging_prices(F, epsilon, effort=EFFORT, **wishes, **known)
 
     def show(self) -> None:
@@ -86,11 +101,20 @@ class Priced:
     @property
     def summary(self) -> dict[str, Any]:
         """The same for machines."""
-        return {
-            "epsilon": self.epsilon,
-            "prices": price_texts.price_records(self.prices),
-            "mergings": price_texts.price_records(self.mergings),
-        }
+        found = {"prices": self.prices, "mergings": self.mergings}
+        told = {name: price_texts.price_records(records) for name, records in found.items()}
+        return {"epsilon": self.epsilon, **told}
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[dict[str, Any]]:
+    """A bar for designs, as an argument of what makes them."""
+    with step_bars() as bars:
+        if bars is None:
+            yield {}
+            return
+        tell = bars(title)
+        yield {"progress": lambda done, most, _: tell(done, most)}
 
 
 def _grid(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -52,9 +52,9 @@ def price_head(promise: str, table: Table) -> str:
     S = sensitive_names(table.schema)
     return (
         f"What a limit costs for {_WHOM[promise]}: how far one report moves the odds on {S}; of "
-        f"1,000 people, whose {S} such a reader guesses rightly with it, at the frequencies of the "
-        f"table; the error of estimates from {table.n:,} reports; and how many people must answer "
-        f"for the error that the limits asked for have with {table.n:,}."
+        f"1,000 people, how often that reader guesses {S} rightly; the error of estimates from "
+        f"{table.n:,} reports; and how many people must answer for the error that the limits asked "
+        f"for have with {table.n:,}."
     )
 
 
@@ -108,8 +108,9 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     if best["saved"] <= 0:
         told = "No merging of two values that was tried saves anybody."
     return (
-        f"{told} Each was designed anew with the two as one. Merge them in the data before you "
-        f"design; someone who knows the value then counts as knowing both."
+        f"{told} Each was designed anew with the two as one. To merge them, do it in the data. What "
+        f"is promised to those who know part of U is then about the merged value: someone who knows "
+        f"which of the two it is, and not all of U, has the limit whatever is true."
     )
 
 

@@ -51,11 +51,9 @@ def risk_levels(found: Risk, claim: float | None = None) -> Levels:
 def level_rows(found: Risk, schema: Schema) -> dict[str, float]:
     """The audited ε of one report against those who know more and more."""
     U, audit = useful_names(schema), found.audit
-    parts = audit.epsilon_given_part.items()
     return {
         "over F, for someone who knows nothing else": audit.epsilon,
         "the same, each conditional by itself": audit.epsilon_apart,
-        **{f"over F, for someone who knows only {' and '.join(part)}": e for part, e in parts},
         **({f"for someone who knows {U}": found.audit.epsilon_given_u} if U else {}),
         "over all distributions, whatever else is known": audit.epsilon_all,
         "on the whole record (plain LDP)": audit.epsilon_plain,
@@ -139,9 +137,17 @@ def further_promises(levels: Levels, F: UncertaintySet) -> list[str]:
         least = levels.guarantees[0].levels.min()
         further = tuple(g for g in further if g.levels.min() < least)
     told: dict[str, list[Guarantee]] = {}
-    for guarantee in further:  # all parts of U with one level go together
+    for guarantee in sorted(further, key=_known_of):  # parts of U with one level go together
         told.setdefault(_changed(guarantee, F), []).append(guarantee)
     return [f"{changes}, for {_readers(of, F)}" for changes, of in told.items()]
+
+
+def _known_of(guarantee: Guarantee) -> int:
+    """Readers in the order of what they know: nothing or part of U, all of it, anything."""
+    from rldp.uncertainty import AllDistributions, GivenU
+
+    order = {GivenU: 1, AllDistributions: 2}
+    return 0 if guarantee.knows else order.get(type(guarantee.uncertainty), 0)
 
 
 def _changed(guarantee: Guarantee, F: UncertaintySet) -> str:
@@ -167,14 +173,13 @@ def _readers(guarantees: list[Guarantee], F: UncertaintySet) -> str:
         readers.append("someone who knows nothing else about the person")
     if parts:
         listed = ", or only ".join(parts)
-        readers.append(f"someone who knows of the person's {U} only {listed}")
+        readers.append(f"someone who knows only {listed} of the person")
     if GivenU in kinds and AllDistributions not in kinds:
         readers.append(
             f"someone who knows the person's {U}" if U else "anyone who does not know it"
         )
     if AllDistributions in kinds:
-        such = f", such as that {U} is one of some values" if F.table.n_u > 1 else ""
-        readers.append(f"anyone, whatever else they know of the person{such}")
+        readers.append(f"anyone, whatever else they know of the person{_such_as(F)}")
     return "; and for ".join(readers)
 
 
@@ -222,19 +227,25 @@ def not_covered(levels: Levels, F: UncertaintySet) -> list[str]:
     if parts:
         worst = max(parts, key=lambda part: (parts[part], -len(part)))
         sentences.append(
-            f"someone who knows only {' and '.join(worst)} of a person's {U}: "
+            f"someone who knows only {' and '.join(worst)} of a person, and not all of {U}: "
             f"{_instead(parts[worst])}"
         )
     if not _is_within(levels.everything, epsilon):
         beyond = _instead(levels.everything)
         if not levels.is_everything_promised:
-            such = f", such as that {U} is one of some values" if F.table.n_u > 1 else ""
             sentences.append(
                 f"a distribution outside F, or someone who knows anything else about a "
-                f"person{such}: {beyond}"
+                f"person{_such_as(F)}: {beyond}"
             )
         sentences.append(f"k fresh reports of one person: {_together(levels, F)}")
     return [*sentences, "the people in the table itself: it must be public or protected"]
+
+
+def _such_as(F: UncertaintySet) -> str:
+    """Knowledge that neither a part of U nor all of it is."""
+    if F.table.n_u < 3:
+        return ""
+    return f", such as which values of {useful_names(F.table.schema)} are possible for them"
 
 
 def _unpromised_pairs(guarantee: Guarantee, F: UncertaintySet) -> str:

@@ -198,7 +198,7 @@ def _whom(g: AuditedGuarantee, schema: Schema) -> str:
     F, U = g.uncertainty, useful_names(schema)
     level = f" at α = {shortest(F.alpha)}" if isinstance(F, ConfidenceSet) else ""
     if g.guarantee.knows:
-        return f"someone who knows {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
+        return f"someone who knows only {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
     if isinstance(F, AllDistributions):
         return "whatever is true and known"
     if isinstance(F, GivenU):
@@ -213,7 +213,7 @@ def _percent(x: float) -> str:
 def part_rows(by_part: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
     """The audited ε over F, and the odds, for someone who knows each part of U."""
     return [
-        (f"someone who knows {' and '.join(names)}", f"ε = {rounded_up(epsilon)}", odds(epsilon))
+        (f"someone who knows only {' and '.join(names)}", f"ε = {rounded_up(epsilon)}", odds(epsilon))
         for names, epsilon in by_part.items()
     ]
 
