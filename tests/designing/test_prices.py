@@ -23,9 +23,7 @@ F = ChiSquareSet(Table.from_schema(COUNTS, SCHEMA))
 ONE_COLUMN = ChiSquareSet(Table([[300, 100, 40], [100, 500, 20]]))
 
 
-@pytest.fixture(scope="module")
-def prices():
-    return promise_prices(F, 1.0)
+pytestmark = pytest.mark.usefixtures("little_work")
 
 
 def by_level(prices, promise):
@@ -33,34 +31,31 @@ def by_level(prices, promise):
     return {math.inf if p["level"] is None else p["level"]: p for p in found}
 
 
-def test_both_promises_have_their_levels_and_what_was_asked_costs_what_it_costs(prices):
+@pytest.mark.slow
+def test_prices_of_both_promises_are_those_of_designs():
+    prices = promise_prices(F, 1.0)
     everything, part = (by_level(prices, name) for name in ("epsilon_all", "epsilon_given_part"))
     assert list(everything) == [math.inf, 6, 4, 3, 2]
     assert list(part) == [math.inf, 2, 1.5, 1]
     asked = [everything[6], part[2]]
     assert [p["level"] for p in prices if p["is_asked"]] == [6, 2]
-    for price in asked:
+    for price in asked:  # what was asked for costs what it costs
         assert price["people"] == F.table.n
         assert price["error"] == asked[0]["error"]
-
-
-def test_no_price_falls_with_a_stricter_promise(prices):
-    for promise in ("epsilon_all", "epsilon_given_part"):
-        people = [price["people"] for price in by_level(prices, promise).values()]
+    for ladder in (everything, part):  # no price falls with a stricter promise
+        people = [price["people"] for price in ladder.values()]
         assert people == sorted(people)
-    assert by_level(prices, "epsilon_all")[2]["people"] > 1.1 * F.table.n  # there is a price
+    assert everything[2]["people"] > 1.1 * F.table.n  # there is a price
+
+    strict = rldp.design(F, 1.0, effort="quick", epsilon_all=2.0)
+    assert everything[2]["error"] == pytest.approx(strict.error.rmse(F.table.n), rel=1e-9)
+    design = rldp.design(F, 1.0, effort="quick")
+    assert asked[0]["error"] <= design.error.rmse(F.table.n) * (1 + 1e-9)
+    ratio = (everything[2]["error"] / asked[0]["error"]) ** 2
+    assert everything[2]["people"] == pytest.approx(F.table.n * ratio, rel=1e-9)
 
 
-def test_figures_are_those_of_designs_and_people_go_with_variances(prices):
-    strict = rldp.design(F, 1.0, effort="quick", epsilon_all=2.0, epsilon_given_part=2.0)
-    asked = rldp.design(F, 1.0, effort="quick")
-    known = by_level(prices, "epsilon_all")
-    assert known[2]["error"] == pytest.approx(strict.error.rmse(F.table.n), rel=1e-9)
-    assert known[6]["error"] <= asked.error.rmse(F.table.n) * (1 + 1e-9)
-    ratio = (known[2]["error"] / known[6]["error"]) ** 2
-    assert known[2]["people"] == pytest.approx(F.table.n * ratio, rel=1e-9)
-
-
+@pytest.mark.slow
 def test_one_useful_column_has_no_part_and_a_larger_epsilon_fewer_levels():
     told = []
     found = promise_prices(
@@ -85,6 +80,7 @@ def test_what_costs_less_than_a_quarter_is_offered():
     assert offered(none_asked, "epsilon_all")["level"] == 6
 
 
+@pytest.mark.slow
 def test_at_an_interrupt_the_prices_known_by_then_are_given(monkeypatch):
     calls = []
 
@@ -112,6 +108,7 @@ class Interrupted:
 # --- merging -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_merging_is_told_by_designs_for_the_cells_that_are_left():
     (found,) = merging_prices(F, 1.0, columns=["age"], values=1)
     assert (found["column"], found["labels"][0], found["records"]) == ("age", "oldest", 40)
