@@ -115,10 +115,7 @@ def test_someone_who_knows_part_of_u_by_the_literal_loop(seed):
     for names, k_of in parts.items():
         values = {k_of(u) for u in range(6)}
         loops[names] = loop(
-            [
-                sum(table.p_su[s, u] * Q[s, u, y] for u in range(6) if k_of(u) == k)
-                for s in range(2)
-            ]
+            [sum(table.p_su[s, u] * Q[s, u, y] for u in range(6) if k_of(u) == k) for s in range(2)]
             for k, y in itertools.product(values, range(4))
         )
     one = {("a",): 0.3, ("b",): 0.7}

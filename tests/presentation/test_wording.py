@@ -205,7 +205,9 @@ def test_a_record_that_is_plainly_private_says_so_first():
     p = design(F, 1.0, "ue", epsilon_given_u=1.0, epsilon_all=6.0)
     assert len(p.guarantees) == 3
     told = levels(p)
-    assert "any two whole records too (plain LDP), whatever distribution is true" in promise(told, F)
+    assert "any two whole records too (plain LDP), whatever distribution is true" in promise(
+        told, F
+    )
     assert promise(told, F).endswith("k fresh reports by e^(k · 1) at most")
     assert further_promises(told, F) == []
     assert not any("fresh reports" in s for s in not_covered(told, F))

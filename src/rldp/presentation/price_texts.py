@@ -21,9 +21,7 @@ _WHOM = {
 HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
 
 
-def price_rows(
-    prices: Sequence[PromisePrice], promise: str, table: Table
-) -> list[tuple[str, ...]]:
+def price_rows(prices: Sequence[PromisePrice], promise: str, table: Table) -> list[tuple[str, ...]]:
     """For each level: odds, how many of 1,000 are guessed rightly at most, error and people."""
     from rldp.auditing.attackers import at_most
 
@@ -108,9 +106,9 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     if best["saved"] <= 0:
         told = "No merging of two values that was tried saves anybody."
     return (
-        f"{told} Each was designed anew with the two as one. To merge them, do it in the data. What "
-        f"is promised to those who know part of U is then about the merged value: someone who knows "
-        f"which of the two it is, and not all of U, has the limit whatever is true."
+        f"{told} Each was designed anew with the two as one. To merge them, do it in the data. "
+        f"What is promised to those who know part of U is then about the merged value: someone who "
+        f"knows which of the two it is, and not all of U, has the limit whatever is true."
     )
 
 

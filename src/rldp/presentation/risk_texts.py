@@ -213,7 +213,11 @@ def _percent(x: float) -> str:
 def part_rows(by_part: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
     """The audited ε over F, and the odds, for someone who knows each part of U."""
     return [
-        (f"someone who knows only {' and '.join(names)}", f"ε = {rounded_up(epsilon)}", odds(epsilon))
+        (
+            f"someone who knows only {' and '.join(names)}",
+            f"ε = {rounded_up(epsilon)}",
+            odds(epsilon),
+        )
         for names, epsilon in by_part.items()
     ]
 

@@ -131,8 +131,8 @@ def merged(table: Table, column: str, labels: Sequence[str]) -> tuple[Table, Ind
 
     The value has the place of the first of them, and is called after all of them.
 
-    >>> age = Column("age", ("young", "old", "very old"))
-    >>> table = Table.from_schema([[5, 3, 1], [2, 4, 1]], Schema((Column("S", ("n", "y")),), (age,)))
+    >>> schema = Schema((Column("S", ("n", "y")),), (Column("age", ("young", "old", "very old")),))
+    >>> table = Table.from_schema([[5, 3, 1], [2, 4, 1]], schema)
     >>> smaller, codes = merged(table, "age", ["old", "very old"])
     >>> smaller.schema.u_labels, smaller.counts.tolist(), codes.tolist()
     (('young', 'old / very old'), [[5, 4], [2, 5]], [0, 1, 1])
