@@ -75,10 +75,7 @@ class Audit:
         By the names of the columns, for every part of U (`rldp.tables.parts.parts_of`); empty where
         U has one column, or F itself speaks of someone who knows all of U.
         """
-        F = self.uncertainty
-        parts = () if isinstance(F, GivenU) else parts_of(F.table.schema)
-        asked = {part: Guarantee(F, 1.0, knows=part) for part in parts}  # the level plays no role
-        return {part: AuditedGuarantee(g, self.channel).epsilon for part, g in asked.items()}
+        return given_part(self.channel, self.uncertainty)
 
     @cached_property
     def worst_group(self) -> WorstGroup | None:
@@ -180,6 +177,13 @@ def promise(channel: Channel) -> Promise:
     """
     ratios = channel.ratio_over_all(), channel.ratio_given_u(), channel.plain_ratio()
     return Promise(*(max(0.0, math.log(ratio)) for ratio in ratios))
+
+
+def given_part(channel: Channel, F: UncertaintySet) -> dict[tuple[str, ...], float]:
+    """The exact ε of a channel over F for someone who knows some useful columns, by their names."""
+    parts = () if isinstance(F, GivenU) else parts_of(F.table.schema)
+    asked = {part: Guarantee(F, 1.0, knows=part) for part in parts}  # the level plays no role
+    return {part: AuditedGuarantee(g, channel).epsilon for part, g in asked.items()}
 
 
 def worst_log_ratio(channel: Channel, F: UncertaintySet) -> float:

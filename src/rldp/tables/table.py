@@ -237,15 +237,16 @@ def _two_axes(counts: Integers, sensitive: Labels | None, useful: Labels | None)
     """Counts with an axis for each column as counts of (s, u)."""
     if counts.ndim == 2:
         return counts
-    sizes = _sizes(sensitive, counts.shape[:1]), _sizes(useful, counts.shape[1:2])
-    if (*sizes[0], *sizes[1]) != counts.shape:
+    of_s = _sizes(sensitive, counts.shape[:1])
+    of_u = _sizes(useful, counts.shape[len(of_s) : len(of_s) + 1])
+    if of_s + of_u != counts.shape:
         raise DataError(
             f"Expected an axis of counts for each column of S and then of U, of the sizes "
-            f"{' × '.join(map(str, sizes[0]))} and {' × '.join(map(str, sizes[1]))} of their "
+            f"{' × '.join(map(str, of_s))} and {' × '.join(map(str, of_u))} of their "
             f"labels, got shape {counts.shape}. Give several columns as a mapping from their names "
             f"to labels, such as useful={{'sex': ['f', 'm'], 'region': ['north', 'south']}}."
         )
-    return counts.reshape(math.prod(sizes[0]), -1)
+    return counts.reshape(math.prod(of_s), -1)
 
 
 def _sizes(labels: Labels | None, default: tuple[int, ...]) -> tuple[int, ...]:
