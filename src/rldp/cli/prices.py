@@ -93,7 +93,7 @@ class Priced:
         if self.mergings:
             note("\nWhat it saves to merge rare values of U")
             _grid(
-                ("as one value", "records", "people", "saved"),
+                price_texts.MERGING_HEADS,
                 price_texts.merging_rows(self.mergings),
             )
             paragraph(price_texts.merging_in_words(self.mergings, self.table))

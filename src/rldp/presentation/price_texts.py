@@ -18,6 +18,7 @@ _WHOM = {
     "epsilon_all": "someone who knows anything else, whatever is true",
     "epsilon_given_part": "someone who knows some of the columns of U, and not the rest",
 }
+MERGING_HEADS = ("as one value", "records", "people", "saved")
 HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
 
 
