@@ -165,7 +165,8 @@ class _Entries:
             first.append(one[order])
             second.append(two[order])
             bound.append(above[order])
-        one, two, above = map(np.concatenate, (first, second, bound))
+        one, two = np.concatenate(first), np.concatenate(second)
+        above = np.concatenate(bound)
         order = np.argsort(-above, kind="stable")
         rest = max(rest, float(above[order[_MOST_PAIRS:]].max(initial=-np.inf)))
         order = order[:_MOST_PAIRS]

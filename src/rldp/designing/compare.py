@@ -278,19 +278,15 @@ def search(
     time_limit: float,
     *,
     goal: str | Goal = INFORMATION,
-    epsilon_given_u: Any = AUTO,
-    epsilon_all: Any = AUTO,
-    epsilon_given_part: Any = AUTO,
+    **layers: Any,
 ) -> Draft:
     """What a search finds, before it is proved.
 
-    For programmes and "best", with a time limit in seconds; goal and layers are those of "best".
+    For programmes and "best", with a time limit in seconds. Goal and layers are those of "best";
+    epsilon_given_u, epsilon_all and epsilon_given_part are "auto" unless they are given.
     """
-    layers = {
-        "epsilon_given_u": epsilon_given_u,
-        "epsilon_all": epsilon_all,
-        "epsilon_given_part": epsilon_given_part,
-    }
+    names = ("epsilon_given_u", "epsilon_all", "epsilon_given_part")
+    layers = dict.fromkeys(names, AUTO) | layers
     chosen = as_goal(goal, uncertainty.table)
     asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
     return searched(protocol, "sharp", asked.options(protocol, epsilon))

@@ -303,13 +303,8 @@ def ceiling(
     0.1067
     """
     check_designable(F.table.n_s, F.table.n_u, "ceiling")
-    layers = {
-        "epsilon_given_u": epsilon_given_u,
-        "epsilon_all": epsilon_all,
-        "epsilon_given_part": epsilon_given_part,
-        "also": also,
-    }
-    guarantees = stack(F, epsilon, **layers)
+    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    guarantees = stack(F, epsilon, epsilon_given_part=epsilon_given_part, **layers)
     limit = np.inf if time_limit is None else time_limit
     return stack_ceiling(guarantees, Options(guarantees, time_limit=limit).deadline)
 

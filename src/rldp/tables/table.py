@@ -249,7 +249,7 @@ def _two_axes(counts: Integers, sensitive: Labels | None, useful: Labels | None)
     return counts.reshape(math.prod(of_s), -1)
 
 
-def _sizes(labels: Labels | None, default: tuple[int, ...]) -> tuple[int, ...]:
+def _sizes(labels: Any, default: tuple[int, ...]) -> tuple[int, ...]:
     """How many labels each column of a part has."""
     if labels is None:
         return default
