@@ -121,7 +121,8 @@ def _knows_one_part(
     cells = Part.of(table.schema, names).cells
     p_sk = table.p_su[:, cells].sum(axis=2)
     if table.counts.size * channel.n_outputs > _MOST_ENTRIES:
-        found, is_bound = at_most(p_sk, epsilon), True
+        all_of_u = knows_u(channel, table, math.inf).with_report  # who knows more guesses no worse
+        found, is_bound = _no_more_than(all_of_u.right, at_most(p_sk, epsilon)), True
     else:
         joint = np.einsum("skr,skry->sky", table.p_su[:, cells], channel.matrix[:, cells])
         found, is_bound = knowledge(joint.reshape(table.n_s, -1)), False
@@ -142,7 +143,7 @@ def knows_u(channel: Channel, table: Table, epsilon: float) -> Attacker:
 
 
 def knows_more(channel: Channel, table: Table, epsilon: float) -> Attacker:
-    """Anyone else, at worst: they know which U goes with each S value of this person, any u(s).
+    """Anyone else at worst: they know which U goes with each S value of this person, any u(s).
 
     For given shares of S, no knowledge of U makes a report tell more. Each figure is the largest
     over all functions, which are tried one by one where they are few.

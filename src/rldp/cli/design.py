@@ -144,6 +144,8 @@ def design(
     else:
         show.protocol(p)
         priced.show()
+        if protocol == "best" and not with_prices and not is_information:
+            show.note("What stricter limits cost in people: the same with --prices")
         show.written(output)
 
 

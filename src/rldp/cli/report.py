@@ -110,7 +110,11 @@ def _attackers(found: Risk, S: str) -> None:
     heads = ("", "right", "> 95 %", "> 99 %", "odds")
     _columns([heads, *rows])
     if any(a.is_bound or a.name == "knows_more" for a in found.attackers):
-        note("  ≤: at most; the odds of strangers are over F")
+        note("  ≤: at most; the odds of strangers, and of those who know part of U, are over F")
+    paragraph(
+        f"Anyone else: from no more knowledge of {S} than a stranger has. Whoever knows more before "
+        f"guesses better before and after, with the same limit on the odds."
+    )
 
 
 def _parts(found: Risk) -> None:
@@ -119,7 +123,7 @@ def _parts(found: Risk) -> None:
     if found.audit.epsilon_given_part:
         note("\nOver F, for someone who knows some useful columns of the person but not all")
         _columns(part_rows(found.audit.epsilon_given_part))
-    if group is not None and schema.n_u > 1:
+    if group is not None and schema.n_u > 2:  # of two values, one or both: nothing new
         paragraph(group_in_words(group, schema), after_space=True)
 
 

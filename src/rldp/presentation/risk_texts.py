@@ -52,7 +52,7 @@ def who(attacker: Attacker, schema: Schema) -> str:
         case "knows_u":
             return f"someone who knows {useful_names(schema)}"
         case "knows_more":
-            return "anyone else, at worst"
+            return "anyone else, whatever is true"
         case "several_reports":
             return f"a stranger with {attacker.reports} fresh reports"
 
@@ -80,6 +80,9 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
     seen = "one" if attacker.reports == 1 else "them"
     without = "a report" if attacker.reports == 1 else "reports"
     whom = who(attacker, schema)
+    beyond = ""
+    if attacker.name == "knows_more":  # whose row begins from what a stranger knows
+        beyond = f" Whoever knows more of {S} before guesses better, with the same limit."
     limit = f"a factor of {odds(attacker.epsilon).removeprefix('× ')} at most"
     if math.isinf(attacker.epsilon):
         limit = "any factor"
@@ -89,7 +92,7 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
         f"{seen}; {S} is more than 95 % certain for {people(before.over_95)} without and "
         f"{most}{people(after.over_95)} with {seen}, more than 99 % certain for "
         f"{people(before.over_99)} and {most}{people(after.over_99)}; "
-        f"the odds change by {limit}."
+        f"the odds change by {limit}.{beyond}"
     )
 
 

@@ -51,7 +51,7 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
         f"over F, for someone who knows only {' and '.join(part)}": epsilon
         for part, epsilon in result.audit.epsilon_given_part.items()
     }
-    group = result.audit.worst_group if p.table.n_u > 1 else None
+    group = result.audit.worst_group if p.table.n_u > 2 else None
     S = ", ".join(column.name for column in p.schema.sensitive)
     return {
         "sensitive": S,
