@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import rldp
@@ -39,9 +40,7 @@ def run(_: Effort) -> None:
             rldp.ChiSquareSet(table),
             EPSILON,
             effort="normal",
-            progress=lambda done, most, what, title=title: console.print(
-                f"{title}: {done + 1} of {most}, {what}", style="dim"
-            ),
+            progress=partial(_tell, title),
         )
         for promise in HEADS:
             mine = [price for price in prices if price["promise"] == promise]
@@ -59,6 +58,10 @@ def run(_: Effort) -> None:
             ("table", *levels[promise]),
             lines[promise],
         )
+
+
+def _tell(title: str, done: int, most: int, what: str) -> None:
+    console.print(f"{title}: {done + 1} of {most}, {what}", style="dim")
 
 
 def adult(sensitive: str, useful: tuple[str, ...]) -> rldp.Table:

@@ -101,9 +101,11 @@ class Priced:
     @property
     def summary(self) -> dict[str, Any]:
         """The same for machines."""
-        found = {"prices": self.prices, "mergings": self.mergings}
-        told = {name: price_texts.price_records(records) for name, records in found.items()}
-        return {"epsilon": self.epsilon, **told}
+        return {
+            "epsilon": self.epsilon,
+            "prices": price_texts.price_records(self.prices),
+            "mergings": price_texts.price_records(self.mergings),
+        }
 
 
 @contextmanager

@@ -112,8 +112,8 @@ def _attackers(found: Risk, S: str) -> None:
     if any(a.is_bound or a.name == "knows_more" for a in found.attackers):
         note("  ≤: at most; the odds of strangers, and of those who know part of U, are over F")
     paragraph(
-        f"Anyone else: from no more knowledge of {S} than a stranger has. Whoever knows more before "
-        f"guesses better before and after, with the same limit on the odds."
+        f"Anyone else: from no more knowledge of {S} than a stranger has. Whoever knows more "
+        f"before guesses better before and after, with the same limit on the odds."
     )
 
 

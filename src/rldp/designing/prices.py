@@ -31,8 +31,7 @@ _FALLBACKS = (6.0, 4.0, 3.0, 2.0)  # nats whatever is true: odds by 403, 55, 20 
 _MULTIPLES = (2.0, 1.5, 1.0)  # of ε for someone who knows part of U
 _TRIED = 3  # values of each column that are merged with another one
 
-Progress = Callable[[int, int, str], None]
-"""Called with the designs that are done, all that will be made, and which one is made now."""
+Progress = Callable[[int, int, str], None]  # designs that are done, all of them, and the next one
 
 
 class PromisePrice(TypedDict):
@@ -92,9 +91,8 @@ def promise_prices(
 ) -> list[PromisePrice]:
     """What stricter and weaker promises cost in people, each from a design that is made for it.
 
-    All are designs of "best". The limit whatever is true is tried at none, 6, 4, 3 and 2; that for
-    readers who know part of U, where U has several columns, at none, 2ε, 1.5ε and ε. At Ctrl-C
-    the prices that are known by then are given.
+    All are designs of "best". The level whatever is true is tried at none, 6, 4, 3 and 2, that for
+    those who know part of U at none, 2ε, 1.5ε and ε. Ctrl-C gives the prices known by then.
 
     Args:
         uncertainty: the set F of distributions that may be true.
@@ -176,11 +174,10 @@ def merging_prices(
 ) -> list[MergingPrice]:
     """Which values of useful columns cost most, and what it saves to merge each with another one.
 
-    F says little about people with a rare value, so less can be told about them, and a reader who
-    knows that value is held off at the expense of all others. In each column the values that are
-    rarest in some group of S are tried. Each is merged with the value whose people are most alike
-    in S, and the smaller table has a design of its own, with the same promises over the same kind
-    of set. The most that is saved comes first.
+    F says little about people with a rare value, so little can be told about them. In each column
+    the values that are rarest in some group of S are tried. Each is merged with the value whose
+    people are most alike in S, and the smaller table has a design of its own, with the same
+    promises over the same kind of set. The most that is saved comes first.
 
     Args:
         uncertainty: the set F, of a kind that a table and numbers determine.
@@ -287,11 +284,8 @@ def _variances(
     found: dict[_Levels, ReleaseProtocol] = {}
     for done, levels in enumerate(wanted):
         _tell(progress, done, len(wanted), _in_words(levels))
-        asked = {
-            name: None if np.isinf(level) else level
-            for name, level in zip((EVERYTHING, PART), levels, strict=True)
-        }
-        p = design(F, epsilon, **asked, **options)
+        everything, part = (None if np.isinf(level) else level for level in levels)
+        p = design(F, epsilon, epsilon_all=everything, epsilon_given_part=part, **options)
         if p.ended == INTERRUPTED:
             break
         found[levels] = p
@@ -309,11 +303,8 @@ def _promises_as_much(made: _Levels, levels: _Levels) -> bool:
 
 
 def _in_words(levels: _Levels) -> str:
-    names = {"whatever is true": levels.everything, "part of U known": levels.part}
-    told = (
-        f"{name} {'none' if np.isinf(level) else f'{level:g}'}" for name, level in names.items()
-    )
-    return ", ".join(told)
+    everything, part = ("none" if np.isinf(level) else f"{level:g}" for level in levels)
+    return f"whatever is true {everything}, part of U known {part}"
 
 
 def _tell(progress: Progress | None, done: int, total: int, what: str) -> None:

@@ -27,7 +27,7 @@ def price_rows(prices: Sequence[PromisePrice], promise: str, table: Table) -> li
     from rldp.auditing.attackers import at_most
 
     views = [table.p_s[:, None]] if promise == "epsilon_all" else _known(table)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for price in prices:
         if price["promise"] != promise:
             continue
@@ -113,7 +113,7 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     )
 
 
-def price_records(prices: Sequence[PromisePrice] | Sequence[MergingPrice]) -> list[dict[str, Any]]:
+def price_records(prices: Sequence[PromisePrice | MergingPrice]) -> list[dict[str, Any]]:
     """The same for machines."""
     return [finite(dict(price)) for price in prices]
 

@@ -146,8 +146,10 @@ def _known_of(guarantee: Guarantee) -> int:
     """Readers in the order of what they know: nothing or part of U, all of it, anything."""
     from rldp.uncertainty import AllDistributions, GivenU
 
-    order = {GivenU: 1, AllDistributions: 2}
-    return 0 if guarantee.knows else order.get(type(guarantee.uncertainty), 0)
+    F = guarantee.uncertainty
+    if guarantee.knows or not isinstance(F, GivenU | AllDistributions):
+        return 0
+    return 1 if isinstance(F, GivenU) else 2
 
 
 def _changed(guarantee: Guarantee, F: UncertaintySet) -> str:

@@ -152,6 +152,5 @@ def merged(table: Table, column: str, labels: Sequence[str]) -> tuple[Table, Ind
     axes = [np.arange(size) for size in sizes]
     axes[place] = of_value
     codes = np.arange(smaller.n_u).reshape(sizes)[np.ix_(*axes)].ravel()
-    counts = np.zeros((table.n_s, smaller.n_u), dtype=np.int64)
-    np.add.at(counts, (slice(None), codes), table.counts)
+    counts = table.counts @ (codes[:, None] == np.arange(smaller.n_u)).astype(np.int64)
     return Table.from_schema(counts, smaller, dropped=table.dropped), codes
