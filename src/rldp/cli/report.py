@@ -123,7 +123,7 @@ def _parts(found: Risk) -> None:
     if found.audit.epsilon_given_part:
         note("\nOver F, for someone who knows some useful columns of the person but not all")
         _columns(part_rows(found.audit.epsilon_given_part))
-    if group is not None and schema.n_u > 2:  # of two values, one or both: nothing new
+    if group is not None and schema.n_u > 2:  # of two, all groups are strangers or know U
         paragraph(group_in_words(group, schema), after_space=True)
 
 
