@@ -144,7 +144,7 @@ def design(
     else:
         show.protocol(p)
         priced.show()
-        if protocol == "best" and not with_prices and not is_information:
+        if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
             show.note("What stricter limits cost in people: the same with --prices")
         show.written(output)
 

@@ -23,7 +23,8 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
     S = ", ".join(column.name for column in p.schema.sensitive)
     U = ", ".join(column.name for column in p.schema.useful)
     known = set_in_words(p.uncertainty).removeprefix("private for ").partition(";")[0]
-    found = [
+    found = [] if audit.epsilon_plain > p.epsilon + AUDIT_ATOL else [_to_everyone(p)]
+    found += [
         _promise(
             "Someone who knows nothing else about the person",
             f"One report changes their odds between any two values of {S} by at most a factor "
@@ -41,6 +42,17 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
     text = _limit(audit.epsilon_all, _promised(p, AllDistributions))
     found.append(_promise(everyone, text, audit.epsilon_all))
     return found
+
+
+def _to_everyone(p: ReleaseProtocol) -> dict[str, Any]:
+    """What is said first of a protocol that is plainly private."""
+    return _promise(
+        "Everyone, for the whole record",
+        f"An audit of the table finds plain local differential privacy: one report changes the "
+        f"odds between any two records by at most a factor {ratio_up(math.exp(p.epsilon))}, "
+        f"whatever is true and known, and k fresh reports by e^(k · {shortest(p.epsilon)}).",
+        p.epsilon,
+    )
 
 
 def _to_parts(p: ReleaseProtocol, audit: Audit, known: str) -> list[dict[str, Any]]:
