@@ -14,6 +14,8 @@ from rldp.arithmetic import matmul
 from rldp.designing.effort import Effort
 from rldp.uncertainty import Guarantee
 
+ROUNDING = 1e-13  # of the terms that are added up
+
 
 @dataclass(frozen=True, eq=False)
 class BoundProblem:
@@ -46,6 +48,24 @@ class BoundProblem:
     def known(self) -> float:
         """‖Aᵀ P̂‖²: second moments less this are variances."""
         return float((matmul(self.p_su.ravel(), self.A) ** 2).sum())
+
+    def variance(self, moment: float) -> float:
+        """What is left of a sum of second moments, and never more."""
+        return moment - self.known - ROUNDING * (abs(moment) + self.known)
+
+
+def second_moment(M: Array, A: Array, alpha: Array, columns: Array) -> float:
+    """⟨M, A⟩² / (Σ α + δ): what no protocol falls below whose columns are mixtures of these.
+
+    Columns, shape (columns, cells), have P̂·T = 1, and δ is the most by which ‖MᵀT‖² exceeds α·T:
+    as ‖MᵀT‖² - (α·T)(P̂·T) is convex there, (M, α + δ P̂) satisfies the condition for every mixture.
+    What rounding may have done counts against the bound.
+    """
+    broken = float((((columns @ M) ** 2).sum(axis=1) - columns @ alpha).max(initial=0.0))
+    size = ((columns @ np.abs(M)) ** 2).sum(axis=1) + columns @ np.abs(alpha)
+    value = float((M * A).sum()) - ROUNDING * float(np.abs(M * A).sum())
+    bought = float(alpha.sum()) + broken + ROUNDING * float(size.max() + np.abs(alpha).sum())
+    return value**2 / bought if value > 0 and bought > 0 else 0.0
 
 
 class Bound(NamedTuple):

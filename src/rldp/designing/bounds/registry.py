@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from rldp.designing.bounds.given_u import given_u
+from rldp.designing.bounds.known_p import known_p
 from rldp.designing.bounds.problem import Bound, BoundProblem
 
-BOUNDS: Mapping[str, Callable[[BoundProblem], float | None]] = MappingProxyType({})
+BOUNDS: Mapping[str, Callable[[BoundProblem], float | None]] = MappingProxyType(
+    {"given-u": given_u, "known-p": known_p}
+)
 
 
 def best_bound(problem: BoundProblem) -> Bound | None:
