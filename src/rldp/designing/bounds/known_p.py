@@ -9,9 +9,9 @@ the least error over this cone and M = J⁻¹ A; a linear programme gives the ch
     ‖Mᵀ T‖² ≤ α·T    for all of them, where P̂·T = 1,
 
 and as ‖Mᵀ T‖² is convex, for all columns. Then no protocol has a sum of second moments below
-⟨M, A⟩² / (Σ α + δ), with δ what the solver leaves open. The same holds within the people who have one
-value k of some columns of U, where there is a promise to someone who knows k: k is then sent in
-the clear.
+⟨M, A⟩² / (Σ α + δ), with δ what the solver leaves open. The same holds among the people who have
+one value k of some columns of U, where there is a promise to someone who knows k: k is then sent
+in the clear.
 """
 
 from __future__ import annotations

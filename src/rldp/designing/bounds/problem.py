@@ -10,11 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array
-from rldp.arithmetic import matmul
+from rldp.arithmetic import PositiveSystem, matmul
+from rldp.designing.column_generation.master import simple_columns
 from rldp.designing.effort import Effort
+from rldp.designing.optimal.ceiling import is_around
 from rldp.uncertainty import Guarantee
 
 ROUNDING = 1e-13  # of the terms that are added up
+_RARE = 1e-9  # mass of an output that tells nothing
+_SHARE = 0.05  # of randomised response in a protocol to begin with
+_LOST = 1e-6  # of a functional's size: what may lie outside of the range of J
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +54,72 @@ class BoundProblem:
         """‖Aᵀ P̂‖²: second moments less this are variances."""
         return float((matmul(self.p_su.ravel(), self.A) ** 2).sum())
 
+    @cached_property
+    def columns(self) -> Array | None:
+        """Columns of the design with P̂·T = 1, shape (columns, n_s, n_u), without very rare ones."""
+        return None if self.design is None else _columns(self.design, self.p_su)[0]
+
+    @cached_property
+    def variance_of_design(self) -> float:
+        """V of the design; ∞ without one, or if it cannot estimate everything."""
+        if self.design is None:
+            return np.inf
+        T, masses = _columns(self.design, self.p_su)
+        flat = T.reshape(len(T), -1)
+        J = PositiveSystem(matmul(flat.T * masses, flat))
+        lost = self.A - matmul(matmul(flat.T * masses, flat), J.solved(self.A))
+        if np.abs(lost).max() > _LOST * np.abs(self.A).max():
+            return np.inf
+        return float((J.whitened(self.A) ** 2).sum()) - self.known
+
+    def begin(self, factor: float) -> tuple[Array, Array]:
+        """Columns, shape (columns, cells), and masses: of the design, or of randomised response.
+
+        Those of randomised response by `factor` are always among the columns.
+        """
+        p_su = self.p_su
+        response = simple_columns(p_su.shape, factor, distinct=True)[: p_su.size]
+        sums = (response * p_su).sum(axis=(1, 2))
+        masses = sums / (factor + p_su.size - 1)
+        columns = (response / sums[:, None, None]).reshape(len(response), -1)
+        if self.design is None:
+            return columns, masses
+        T, theta = _columns(self.design, p_su)
+        columns = np.concatenate([columns, T.reshape(len(T), -1)])
+        return columns, np.concatenate([_SHARE * masses, (1 - _SHARE) * theta])
+
+    @cached_property
+    def at_p(self) -> list[tuple[Guarantee, float]]:
+        """Guarantees for all pairs over sets that hold P̂, and the largest e^E of each.
+
+        A set around the frequencies of another table need not hold those of the first.
+        """
+        return [
+            (g, float(g.factors[g.is_promised_pair].max()))
+            for g in self.guarantees
+            if g.is_complete and g.part is None
+            if is_around(g.uncertainty) and g.uncertainty.contains(self.p_su)
+        ]
+
+    @cached_property
+    def around_p(self) -> list[tuple[Guarantee, float]]:
+        """Guarantees for all pairs over sets made around P̂, and the largest e^E of each."""
+        return [
+            (g, float(g.factors[g.is_promised_pair].max()))
+            for g in self.guarantees
+            if g.is_complete and g.part is None and np.array_equal(g.table.p_su, self.p_su)
+        ]
+
     def variance(self, moment: float) -> float:
         """What is left of a sum of second moments, and never more."""
         return moment - self.known - ROUNDING * (abs(moment) + self.known)
+
+
+def _columns(Q: Array, p_su: Array) -> tuple[Array, Array]:
+    """Columns with P̂·T = 1, shape (columns, n_s, n_u), and their masses."""
+    p_y = np.einsum("su,suy->y", p_su, Q)
+    kept = p_y > _RARE
+    return np.moveaxis(Q[:, :, kept] / p_y[kept], 2, 0), p_y[kept]
 
 
 def second_moment(M: Array, A: Array, alpha: Array, columns: Array) -> float:

@@ -14,7 +14,6 @@ from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.bounded_influence import bounded
-from rldp.designing.optimal.error_bound import Relaxation
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
@@ -154,11 +153,6 @@ class Search:
     def weights(self) -> Array:
         """The present weights of functionals."""
         return np.ones(self.master.A.shape[1]) if self._minimax is None else self._minimax.weights
-
-    def bound(self, private: PrivateColumns, factor: float, effort: Effort) -> float:
-        """What the error with the present weights is at least."""
-        relaxation = Relaxation(private, self.master.columns, self.master.A, factor)
-        return relaxation.bound(effort.divisions, self._deadline)
 
     def _round(
         self, best: Callable[[Array, Array], Array], most: int, round_: int, rounds: int

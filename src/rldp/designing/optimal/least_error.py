@@ -19,11 +19,7 @@ from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
-from rldp.designing.optimal.ceiling import is_around
-from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.error_search import ErrorSolution, Estimated, Search, begin_columns
-from rldp.designing.optimal.half_error import half_errors
-from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
@@ -32,9 +28,7 @@ from rldp.uncertainty import Guarantee
 
 _SORTED_ROUNDS = 3  # by sorting for each round by cones, where both are possible
 _MOST_SUBSETS = 6  # S values whose subsets all begin a search
-_MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
 _MOST_BY_CONES = 64  # cells up to which columns come from conic programmes if sorting finds some
-_CLOSE = 0.02  # of the error: a gap that needs no further bound
 
 
 @on_one_thread
@@ -58,7 +52,7 @@ def least_error(
             guarantee.
         effort: when to stop, counted in work.
         deadline: time.monotonic() at which to stop with the best so far.
-        progress: told the error so far and its bound.
+        progress: told the error so far.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(min(float(g.levels.min()) for g in guarantees)))
@@ -67,32 +61,18 @@ def least_error(
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
     begin = begin_columns(private.weights, least, seeds, distinct=not hidden)
     search = Search(private.weights, goal, begin, private.pulled_in, deadline)
-    told, bound, is_interrupted = progress or untold, 0.0, False
+    told, is_interrupted = progress or untold, False
     pricing = None if hidden else _sorted_pricing(guarantees)
     try:
         if pricing is not None:
             search.by_sorting(pricing, _SORTED_ROUNDS * effort.protocols)
-            told(search.master.error, bound)
+            told(search.master.error, 0.0)
         if pricing is None or private.weights.size <= _MOST_BY_CONES:
             search.by_cones(private, effort, told)
         search.finish()
-        if not effort.is_bounded:
-            return search.solution(bound, least, is_interrupted=False)
-        if not hidden:
-            bound = _known_bound(guarantees, search.master.A)
-        if private.weights.size <= _MOST_BOUNDED:
-            factor = min(_known_factors(guarantees), default=np.inf)
-            bound = max(bound, search.bound(private, factor, effort))
-        if not hidden and bound < (1 - _CLOSE) * search.master.error:
-            bound = max(bound, _inner_bound(guarantees, search.master.A, effort, deadline))
-            # it takes as long as a quick search itself
-            for g, factor in _around_p(guarantees) if effort.divisions else ():
-                F = g.uncertainty
-                for by_halves in half_errors(F, factor, search.master, effort, deadline):
-                    bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, least, is_interrupted=is_interrupted)
+    return search.solution(0.0, least, is_interrupted=is_interrupted)
 
 
 @on_one_thread
@@ -147,42 +127,3 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     if len(guarantees) > 1 or not first.is_uniform or not SortedPricing.is_possible(p_min):
         return None
     return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
-
-
-def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
-    """What each guarantee over a set that holds P̂ proves by itself."""
-    p_su = guarantees[0].table.p_su
-    return max((error_ceiling(p_su, A, x) for x in _known_factors(guarantees)), default=0.0)
-
-
-def _inner_bound(
-    guarantees: Sequence[Guarantee], A: Array, effort: Effort, deadline: float
-) -> float:
-    """What simplices inside each set around P̂ prove, where the guarantee is for all pairs."""
-    best = 0.0
-    for g, factor in _around_p(guarantees):
-        best = max(best, inner_error(g.uncertainty, factor, A, effort, deadline))
-    return best
-
-
-def _around_p(guarantees: Sequence[Guarantee]) -> list[tuple[Guarantee, float]]:
-    """The guarantees for all pairs over sets around P̂, and the largest e^E of each."""
-    p_su = guarantees[0].table.p_su
-    return [
-        (g, float(g.factors[g.is_promised_pair].max()))
-        for g in guarantees
-        if g.is_complete and np.array_equal(g.table.p_su, p_su)
-    ]
-
-
-def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
-    """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs.
-
-    A set around the frequencies of another table need not hold those of the first.
-    """
-    p_su = guarantees[0].table.p_su
-    return [
-        float(g.factors[g.is_promised_pair].max())
-        for g in guarantees
-        if g.is_complete and is_around(g.uncertainty) and g.uncertainty.contains(p_su)
-    ]
