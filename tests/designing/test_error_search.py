@@ -13,11 +13,11 @@ import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 from rldp.designing import error_programmes
 from rldp.designing.aim import Aim
+from rldp.designing.bounds.known_p_alone import error_ceiling
 from rldp.designing.effort import EFFORTS
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
 from rldp.designing.optimal import error_search
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block

@@ -1,8 +1,8 @@
 """What the error is at least for two values of S if only someone who knows P̂ had to be stopped.
 
-Privacy over a set around P̂ says t_s ≤ e^ε t_s' for the means t_s = Σ_u P̂(u|s) T[s, u] of a column,
+Privacy over a set around P̂ says t_s ≤ e^ε t_s' for the means t_s = Σ_u P̂(u|s) T[s, u] of columns,
 and a promise to someone who knows U says T[s, u] ≤ e^g T[s', u]. Columns with both form a cone with
-few extreme columns where S has two values: one u that has the entries (1, e^-g) or (e^-g, 1), or two
+few extreme columns where S has two values: one u with the entries (1, e^-g) or (e^-g, 1), or two
 such u mixed until a mean is at its limit. They are listed. Newton steps on their masses give nearly
 the least error over this cone and M = J⁻¹ A; a linear programme gives the cheapest α with
 

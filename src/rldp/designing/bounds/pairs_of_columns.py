@@ -1,11 +1,11 @@
 """What the error is at least by a semidefinite programme over the columns of U in the clear.
 
-Against someone who knows U, a column is a mixture T = Σ x_i r_i, x ≥ 0, of columns r_i of one u each
-(`given_u`), here with P̂·r_i = 1. Other promises are inequalities d_k·T ≥ 0: at P̂ itself, and at those
-distributions of each set that a design with these promises nearly breaks. So the second moments
-of all columns together are J = Σ X_ij (r_i r_jᵀ + r_j r_iᵀ)/2 with X ≥ 0, and Σ_i X_ij d_k·r_i ≥ 0 for
-all j and k; J P̂ = 1. The least tr(Aᵀ J⁻¹ A) over these X is a bound, and what proves it is short:
-M, α and ℓ ≥ 0 with
+Against someone who knows U, a column is a mixture T = Σ x_i r_i, x ≥ 0, of columns r_i of one u
+each (`given_u`), here with P̂·r_i = 1. Other promises are inequalities d_k·T ≥ 0: at P̂ itself, and
+at those distributions of each set that a design with these promises nearly breaks. So the second
+moments of all columns together are J = Σ X_ij (r_i r_jᵀ + r_j r_iᵀ)/2 with X ≥ 0, J P̂ = 1, and
+Σ_i X_ij d_k·r_i ≥ 0 for all j and k. The least tr(Aᵀ J⁻¹ A) over these X is a bound, and what
+proves it is short: M, α and ℓ ≥ 0 with
 
     (Mᵀ r_i)·(Mᵀ r_j) - (α·r_i + α·r_j)/2 + Σ_k (d_k·r_i ℓ_kj + d_k·r_j ℓ_ki)/2 ≤ 0    for all i, j,
 
@@ -27,7 +27,7 @@ from rldp.uncertainty import AllDistributions, GivenU, Guarantee
 
 _MOST_COLUMNS = 66  # some seconds; an effort that divides takes more
 _MOST_S = 6  # values of S
-_MOST_CUTS, _APART = 1.0, 1e-3  # of the cells; 1 - cosine of two inequalities that both count
+_MOST_CUTS, _APART = 4, 1e-2  # times the cells; 1 - cosine of two inequalities that both count
 _TIGHT = 1e-3  # of a column's size: a promise that a design nearly breaks
 _RELAXED = 1e-9  # of the terms of an inequality, for the rounding of its distributions
 _RARE = 1e-6  # mass of an output that tells nothing
@@ -73,7 +73,7 @@ def _inequalities(problem: BoundProblem, counted: Flags) -> Array:
     found = np.concatenate(rows)
     # a column that is not counted may have any entries: those that help would have to be known
     found = found[~(found[:, :, ~counted] > 0).any(axis=(1, 2))]
-    return _apart(found, p_su, int(_MOST_CUTS * p_su.size) + len(p_su) ** 2)
+    return _apart(found, p_su, _MOST_CUTS * p_su.size + len(p_su) ** 2)
 
 
 def _at_p(g: Guarantee, p_su: Array) -> Array:
@@ -131,7 +131,7 @@ def _least(r: Array, p: Array, A: Array, D: Array) -> float | None:
     unit = float(np.abs(A * size[:, None]).max())
     r, q, A = r * size, p / size, A * size[:, None] / unit
     D = D / np.abs(D).max(axis=1, keepdims=True)
-    n, k = A.shape
+    n = r.shape[1]
     i, j = np.triu_indices(len(r))
     half = np.where(i == j, 0.5, 1.0)
 
