@@ -304,6 +304,7 @@ def _programme(name: str, options: programmes.Options) -> Draft:
     found = PROGRAMMES[name](options)
     chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
     chosen |= {"hidden": "yes"} if options.hidden else {}
+    chosen |= found.options
     return Draft(name, found.channel, found.parameters, chosen, found.bound, found.ended)
 
 
@@ -347,4 +348,5 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
-    return replace(best, parameters=parameters, bound=found.bound, ended=ended)
+    words = {**best.options, **found.options}
+    return replace(best, parameters=parameters, options=words, bound=found.bound, ended=ended)

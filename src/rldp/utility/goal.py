@@ -192,6 +192,8 @@ class GoalError:
         largest_bound: what `largest` is at least, where a design was made for it.
         among: for which protocols the bounds hold: "with these guarantees", or only "with columns
             in PolyOpt's cone", as those of "polyopt" do.
+        bound_by: which of all bounds this is, by its name, such as "given-u": the error if U were
+            sent in the clear. None for PolyOpt's, which has one only.
     """
 
     goal: Goal
@@ -200,6 +202,7 @@ class GoalError:
     influences: Array | None = None
     largest_bound: float | None = None
     among: str = WITH_GUARANTEES
+    bound_by: str | None = None
 
     def __repr__(self) -> str:
         """One line: what is estimated, how well, and how far from the best possible."""

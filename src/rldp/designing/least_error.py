@@ -1,12 +1,10 @@
-"""The protocol with the least error for a goal: column generation with a quadratic gain.
+"""The protocol with the least error for a goal: which columns a search begins with and prices.
 
-The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ. The best
-masses for the columns so far are a convex programme (`barrier_master`), and its multipliers tell
-what a further column T would bring: Tᵀ W T - α·T, a convex function of T. Its tangent at a column
-in use is a linear objective, and the best column for that gains at least as much as the tangent
-says. On the cone of PolyOpt it is found by sorting, which costs next to nothing; on the cone of all
-private columns by a conic programme. So a search begins with the first and ends with the second
-where tables are small enough.
+The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ. `rounds`
+finds masses and prices; here the oracles are chosen that it asks for columns. Under ε over F alone
+the best columns of PolyOpt's cone for a linear objective are found by sorting. Under further
+guarantees flips of single entries come first. Both cost next to nothing, and conic programmes,
+which know the best of all private columns, go on where those gain little.
 """
 
 from __future__ import annotations
@@ -19,11 +17,6 @@ from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
-from rldp.designing.optimal.ceiling import is_around
-from rldp.designing.optimal.error_bound import Relaxation
-from rldp.designing.optimal.error_ceiling import error_ceiling
-from rldp.designing.optimal.half_error import half_errors
-from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
@@ -36,8 +29,6 @@ from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import Guarantee
 
 _MOST_SUBSETS = 6  # S values whose subsets all begin a search
-_MOST_BOUNDED = 16  # cells up to which the least possible error is bounded
-_CLOSE = 0.02  # of the error: a gap that needs no further bound
 
 
 @on_one_thread
@@ -61,7 +52,7 @@ def least_error(
             guarantee.
         effort: when to stop, counted in work.
         deadline: time.monotonic() at which to stop with the best so far.
-        progress: told the error so far and its bound.
+        progress: told the error so far.
     """
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(min(float(g.levels.min()) for g in guarantees)))
@@ -77,29 +68,14 @@ def least_error(
         distinct=not hidden,
         deadline=deadline,
     )
-    bound, is_interrupted = 0.0, False
+    is_interrupted = False
     try:
         oracles = _oracles(guarantees, private, deadline, hidden=hidden)
         search.run(oracles, effort, progress or untold)
         search.finish()
-        if not effort.is_bounded:
-            return search.solution(bound, is_interrupted=False)
-        if not hidden:
-            bound = _known_bound(guarantees, search.master.A)
-        if private.weights.size <= _MOST_BOUNDED:
-            factor = min(_known_factors(guarantees), default=np.inf)
-            relaxation = Relaxation(private, search.master.columns, search.master.A, factor)
-            bound = max(bound, relaxation.bound(effort.divisions, deadline))
-        if not hidden and bound < (1 - _CLOSE) * search.master.error:
-            bound = max(bound, _inner_bound(guarantees, search.master.A, effort, deadline))
-            # it takes as long as a quick search itself
-            for g, factor in _around_p(guarantees) if effort.divisions else ():
-                F = g.uncertainty
-                for by_halves in half_errors(F, factor, search.master, effort, deadline):
-                    bound = max(bound, by_halves)
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, is_interrupted=is_interrupted)
+    return search.solution(is_interrupted=is_interrupted)
 
 
 @on_one_thread
@@ -179,44 +155,3 @@ def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
     if not is_all or not SortedPricing.is_possible(p_min):
         return None
     return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
-
-
-def _known_bound(guarantees: Sequence[Guarantee], A: Array) -> float:
-    """What each guarantee over a set that holds P̂ proves by itself."""
-    p_su = guarantees[0].table.p_su
-    return max((error_ceiling(p_su, A, x) for x in _known_factors(guarantees)), default=0.0)
-
-
-def _inner_bound(
-    guarantees: Sequence[Guarantee], A: Array, effort: Effort, deadline: float
-) -> float:
-    """What simplices inside each set around P̂ prove, where the guarantee is for all pairs."""
-    best = 0.0
-    for g, factor in _around_p(guarantees):
-        best = max(best, inner_error(g.uncertainty, factor, A, effort, deadline))
-    return best
-
-
-def _around_p(guarantees: Sequence[Guarantee]) -> list[tuple[Guarantee, float]]:
-    """The guarantees to strangers for all pairs over sets around P̂, and the largest e^E of each."""
-    p_su = guarantees[0].table.p_su
-    return [
-        (g, float(g.factors[g.is_promised_pair].max()))
-        for g in guarantees
-        if g.is_complete and not g.knows and np.array_equal(g.table.p_su, p_su)
-    ]
-
-
-def _known_factors(guarantees: Sequence[Guarantee]) -> list[float]:
-    """The largest e^E of every guarantee over a set that holds P̂, if it is for all pairs.
-
-    What is promised to someone who knows part of U limits no mean of an S value.
-    A set around the frequencies of another table need not hold those of the first.
-    """
-    p_su = guarantees[0].table.p_su
-    return [
-        float(g.factors[g.is_promised_pair].max())
-        for g in guarantees
-        if g.is_complete and not g.knows
-        if is_around(g.uncertainty) and g.uncertainty.contains(p_su)
-    ]

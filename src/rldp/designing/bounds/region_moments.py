@@ -5,7 +5,7 @@ are divided among regions, J = Σ_b J_b, and every J_b satisfies what follows fo
 region from inequalities a·T ≥ 0: it is positive semidefinite, and a_iᵀ J_b a_j ≥ 0. Besides,
 Σ_b J_b P̂ = Σ θ_y T_y = 1. Some products of linear forms are also mixtures of a few patterns, with
 weights of their own. The least error under these conditions is a semidefinite programme, and its
-multipliers prove a bound that no protocol falls below (`error_bound`).
+multipliers prove a bound that no protocol falls below (`regions`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ def least_moments(regions: Sequence[Conditions], q: Array, size: Array, A: Array
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.direct_solve_method = "qdldl"  # others have code for each processor
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _TOLERANCE
     cost = np.zeros(n_vars)
     cost[begins[-1] + _place(np.arange(k), np.arange(k))] = 1.0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rldp.arithmetic import log
+from rldp.designing.bounds.problem import BoundProblem
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.half_regions import Regions
@@ -27,22 +28,23 @@ _CLOSED = 0.01  # of the variance
 _WORK = 0.35  # of an effort's work
 
 
-def half_errors(
-    F: UncertaintySet, factor: float, start: BarrierMaster, effort: Effort, deadline: float
-) -> Iterator[float]:
+def halves(problem: BoundProblem) -> float | None:
+    """The best bound on V of all sets around P̂; None in a quick search, and where none is known."""
+    if problem.hidden or not problem.effort.divisions:  # it takes as long as a quick search itself
+        return None
+    found = [
+        x for g, factor in problem.around_p for x in half_errors(problem, g.uncertainty, factor)
+    ]
+    return problem.variance(max(found)) if found else None
+
+
+def half_errors(problem: BoundProblem, F: UncertaintySet, factor: float) -> Iterator[float]:
     """Bounds from below on tr(Aᵀ J⁻¹ A) at P̂ of all protocols that are private over F.
 
     There are none where lists would be too long, where some S value has no records, and where all
-    have two cells: then simplices are balls, and `inner_error` needs no regions.
-
-    Args:
-        F: the set; its table has P̂.
-        factor: e^ε.
-        start: columns and masses of a private protocol, and the functionals.
-        effort: when to stop, counted in work.
-        deadline: time.monotonic() at which to stop.
+    have two cells: then simplices are balls, and `inner` needs no regions. `factor` is e^ε.
     """
-    p_su = F.table.p_su
+    p_su, effort = problem.p_su, problem.effort
     counted = p_su > 0  # what is released for a cell without records is free
     is_small = 2 <= len(p_su) <= _MOST_S and p_su.size <= _MOST_CELLS
     if not isinstance(F, BudgetSet) or not is_small:
@@ -52,8 +54,9 @@ def half_errors(
     regions = _regions(F, float(log(factor)), effort)
     pricing = SimplexPricing(p_su, regions.products(), counted)
     cells = counted.ravel()
-    master = BarrierMaster(start.A[cells], start.columns[:, cells], start.theta)
-    rounds = SimplexRounds(master, pricing, p_su[counted], deadline, _CLOSED, _MOST_COLUMNS)
+    columns, masses = problem.begin(factor)
+    master = BarrierMaster(problem.A[cells], columns[:, cells], masses)
+    rounds = SimplexRounds(master, pricing, p_su[counted], problem.deadline, _CLOSED, _MOST_COLUMNS)
     rounds.climb(effort, times=_TIMES[effort.divisions > 0])
     yield from rounds.bounds(_WORK * effort.work)
 

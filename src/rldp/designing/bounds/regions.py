@@ -18,7 +18,7 @@ mean, and limits l_s ≤ t_s/t_b ≤ h_s; at first 1 and e^ε, as P̂ itself bel
 Σ_{i<j} μ_ij t_i t_j + μ_bb t_b² is linear in every t_s alone, s ≠ b, so it is not negative if it is
 not where every t_s is l_s t_b or h_s t_b: a list of 2^(n_s - 1) patterns.
 
-The multipliers come from `moment_relaxation` and are not trusted: patterns are computed again, and
+The multipliers come from `region_moments` and are not trusted: patterns are computed again, and
 with ν the least eigenvalue of the matrix, and what rounding may have done, the condition fails by
 at most |ν| ‖T‖², so that α + |ν| max ‖T‖² P̂ satisfies it.
 """
@@ -32,7 +32,8 @@ import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.arithmetic import matmul
-from rldp.designing.optimal.moment_relaxation import Conditions, Moments, least_moments
+from rldp.designing.bounds.problem import BoundProblem
+from rldp.designing.bounds.region_moments import Conditions, Moments, least_moments
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.solvers.work import is_past
 
@@ -46,6 +47,7 @@ _LITTLE = 1e-3  # of the bound: a rise that does not count
 _ROUNDING = 1e-14  # of the matrices that are added up, for the eigenvalue
 _MOST_S = 8  # values of S whose patterns are listed
 _DIVIDED = 4  # regions at once
+_MOST_CELLS = 16
 _STILL = 0.05  # of the largest variance of a mean: one that is left alone
 
 
@@ -74,6 +76,27 @@ class Region:
         i, j = np.triu_indices(self.low.size, 1)
         i, j = np.append(i, self.base), np.append(j, self.base)
         return i, j, t[:, i] * t[:, j]
+
+
+def regions(problem: BoundProblem) -> float | None:
+    """The bound on V; None on tables of more than 16 cells."""
+    plain = [g for g in problem.guarantees if g.part is None]
+    if not plain or not np.array_equal(plain[0].table.p_su, problem.p_su):
+        return None
+    private = PrivateColumns(plain, hidden=problem.hidden)
+    if private.weights.size > _MOST_CELLS:
+        return None
+    A = problem.A.reshape(*problem.p_su.shape, -1)
+    if problem.hidden:
+        A = A[:1]
+    columns = problem.columns
+    if columns is None:
+        columns = np.ones((1, *private.weights.shape))
+    columns = columns[:, : len(private.weights)].reshape(len(columns), -1)
+    limit = min((factor for _, factor in problem.at_p), default=np.inf)
+    A = A.reshape(private.weights.size, -1)
+    found = Relaxation(private, columns, A, limit)
+    return problem.variance(found.bound(problem.effort.divisions, problem.deadline))
 
 
 class Relaxation:

@@ -1,7 +1,7 @@
 """What the error is at least even if P̂ were known to be the truth: a bound for tables of any size.
 
 Write r_s for P̂_{U|s} and t_s = r_s·T_s. A protocol that is private over a set around P̂ has
-t_s ≤ e^ε t_s' for its columns. Weak duality (`error_bound`) asks for M and α with
+t_s ≤ e^ε t_s' for its columns. Weak duality (`regions`) asks for M and α with
 ‖MᵀT‖² ≤ α·T for all such T with P̂·T = 1, and then bounds the error by 2⟨M, A⟩ - Σ α. Take
 
     Mᵀ T = Σ_s A_sᵀ (diag r_s - r_s r_sᵀ) T_s / G_ss + Cᵀ G⁻¹ t,    C_s = A_sᵀ r_s,
@@ -21,6 +21,7 @@ import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.arithmetic import matmul
+from rldp.designing.bounds.problem import BoundProblem
 from rldp.designing.solvers.linear import Programme
 
 _MOST_S = 10  # values of S whose patterns are listed
@@ -32,6 +33,15 @@ _AT_ONCE = 2**22  # numbers in a table
 _SHARED = 1e-9  # of the size of A: what functionals may share
 _RIDGE = 1e-9
 _ROUNDING = 1e-9  # of the bound
+
+
+def known_p_alone(problem: BoundProblem) -> float | None:
+    """The bound on V; None where it says nothing."""
+    if problem.hidden or not problem.at_p:
+        return None
+    limit = min(factor for _, factor in problem.at_p)
+    found = error_ceiling(problem.p_su, problem.A, limit)
+    return problem.variance(found) if found else None
 
 
 class _Parts(NamedTuple):
