@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.prices import MergingPrice, PromisePrice, merging_prices, promise_prices
     from rldp.designing.programmes import ceiling, srr_threshold
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import (
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         FileError,
         FreshDrawWarning,
         KeptColumnsWarning,
+        LabelWarning,
         MissingExtraError,
         ParameterError,
         ReadingWarning,
@@ -130,10 +132,13 @@ __all__ = [
     "KLSet",
     "KeptColumnsWarning",
     "KnownDistribution",
+    "LabelWarning",
+    "MergingPrice",
     "MissingExtraError",
     "ParameterError",
     "Plan",
     "PolytopeSet",
+    "PromisePrice",
     "PublicProtocol",
     "ReadingWarning",
     "Regression",
@@ -164,9 +169,11 @@ __all__ = [
     "identifiability",
     "levels",
     "load",
+    "merging_prices",
     "mutual_information",
     "new_key",
     "plan",
+    "promise_prices",
     "read_matrix",
     "read_table",
     "regress",
@@ -198,6 +205,7 @@ _HOMES = {
         "FileError",
         "FreshDrawWarning",
         "KeptColumnsWarning",
+        "LabelWarning",
         "MissingExtraError",
         "ParameterError",
         "ReadingWarning",
@@ -216,6 +224,7 @@ _HOMES = {
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
+    "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
     "designing.programmes": ("ceiling", "srr_threshold"),
     "designing.solve_epsilon": ("solve_epsilon",),
     "tables.read_table": ("read_table",),

@@ -250,7 +250,25 @@ def test_a_plan_for_a_goal(survey, tmp_path, capsys):
 
 
 def test_the_star_is_for_the_smallest_error_among_equal_promises(capsys):
-    levels = {"grr": (0.7, 1.0, 1.0), "grr-cr": (0.5, math.inf, math.inf), "best": (0.6, 1.0, 6.0)}
+    nobody = math.nan  # knows part of a single column
+    levels = {
+        "grr": (0.7, 1.0, 1.0, nobody),
+        "grr-cr": (0.5, math.inf, math.inf, nobody),
+        "best": (0.6, 1.0, 6.0, nobody),
+    }
+    with_parts = {
+        "grr": (0.7, 1.0, 1.0, 1.0),
+        "ir": (0.5, 0.0, 3.0, 2.5),
+        "best": (0.6, 1.0, 6.0, 2),
+    }
+    for chosen, best in ((levels, "best"), (with_parts, "best")):
+        assert starred(chosen, capsys) == best
+    for chosen, best in ((levels, "grr-cr"), (with_parts, "ir")):
+        assert starred({n: row for n, row in chosen.items() if n != "best"}, capsys) == best
+
+
+def starred(levels, capsys):
+    """The protocol that a comparison marks, by error and levels of each."""
     records = [
         {
             "protocol": name,
@@ -262,14 +280,115 @@ def test_the_star_is_for_the_smallest_error_among_equal_promises(capsys):
             "normalised": 0.5,
             "epsilon_given_u": known,
             "epsilon_all": always,
+            "epsilon_given_part": part,
         }
-        for name, (error, known, always) in levels.items()
+        for name, (error, known, always, part) in levels.items()
     ]
-    F = rldp.ChiSquareSet(rldp.Table([[4, 3], [2, 6]]))
-    for chosen, best in ((records, "best"), (records[:2], "grr-cr")):
-        comparison(chosen, F)
-        rows = capsys.readouterr().out.splitlines()
-        assert next(row.split()[0] for row in rows if "★" in row) == best
+    comparison(records, rldp.ChiSquareSet(rldp.Table([[4, 3], [2, 6]])))
+    rows = capsys.readouterr().out.splitlines()
+    return next(row.split()[0] for row in rows if "★" in row)
+
+
+@pytest.fixture
+def two_columns(tmp_path):
+    """A file with two useful columns and a number of each person."""
+    lines = ["income,sex,age,id"]
+    for i in range(240):
+        income = "high" if (i * i + i // 7) % 5 < 2 else "low"
+        lines.append(f"{income},{'fm'[i % 2]},{('young', 'old')[i // 3 % 2]},{i}")
+    file = tmp_path / "survey.csv"
+    file.write_text("\n".join(lines))
+    return [str(file), "--sensitive", "income", "--useful", "sex", "age", "--epsilon", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], {}),
+        (["--epsilon-given-part", "1.2"], {("sex",): 1.2, ("age",): 1.2}),
+        (["--knows", "age=0.9"], {("age",): 0.9}),
+        (
+            ["--epsilon-given-part", "2", "--knows", "age=0.9", "--knows", "sex=none"],
+            {("age",): 0.9},
+        ),
+    ],
+)
+def test_levels_for_those_who_know_part_of_u(options, expected, two_columns, tmp_path, capsys):
+    file = tmp_path / "p.rldp.json"
+    assert main(["design", *two_columns, "-p", "ir", *options, "-o", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    p = rldp.load(file)
+    assert {g.knows: g.epsilon for g in p.guarantees if g.knows} == expected
+    for names in expected:
+        assert any(f"{who} only {names[0]}" in out for who in ("someone who knows", "or"))
+    assert main(["audit", str(file), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    audit = rldp.audit(p)
+    by_part = {tuple(row["knows"]): row["epsilon"] for row in shown["epsilon_given_part"]}
+    assert by_part == audit.epsilon_given_part
+    assert shown["worst_group"]["epsilon"] == audit.worst_group.epsilon
+    assert main(["audit", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "someone who knows only sex " in told
+    assert "knows that sex, age is one of" in " ".join(told.split())
+
+
+@pytest.mark.slow
+def test_comparisons_tell_what_holds_for_those_who_know_part_of_u(two_columns, capsys):
+    words = ["compare", *two_columns, "-p", "grr", "ir", "best", "--epsilon-given-part", "1.5"]
+    assert main([*words, "--json"]) == 0
+    by_name = {row["protocol"]: row for row in json.loads(capsys.readouterr().out)}
+    assert by_name["grr"]["epsilon_given_part"] <= 1
+    assert by_name["best"]["epsilon_given_part"] <= 1.5 * (1 + 1e-9)
+    assert main(words) == 0
+    assert "ε, part" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--knows", "age"], "COL,COL=ε"),
+        (["--knows", "region=1"], "'sex', 'age'"),
+        (["--knows", "age=much"], "--knows age as a number"),
+        (["--knows", "sex,age=1"], "all of U"),
+        (["--epsilon-given-part", "much"], "--epsilon-given-part as a number"),
+    ],
+)
+def test_what_is_no_part_of_u_is_refused(options, message, two_columns, capsys):
+    assert main(["design", *two_columns, "-p", "ir", *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("little_work")
+def test_prices_are_told_beside_the_promises(two_columns, capsys):
+    words = [*two_columns, "--goal", "s", "--prices", "--mergings"]
+    assert main(["design", *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    levels = [(price["promise"], price["level"]) for price in told["prices"]]
+    assert levels[:5] == [("epsilon_all", level) for level in (None, 6, 4, 3, 2)]
+    assert [level for promise, level in levels[5:]] == [None, 2, 1.5, 1]
+    assert told["mergings"] == []  # no column has three values
+    assert main(["compare", *words, "-p", "best"]) == 0
+    out = capsys.readouterr().out
+    asked = [line for line in out.splitlines() if line.rstrip().endswith("as asked")]
+    assert [line.split()[2] for line in asked] == ["6", "2"]
+    assert main(["compare", *words, "-p", "grr", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [record["protocol"] for record in told["protocols"]] == ["grr"]
+    assert [len(one["prices"]) for one in told["prices"]] == [9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-p", "grr", "--prices"], "about best, got 'grr'"),
+        (["--goal", "information", "--mergings"], "Prices are told in people"),
+    ],
+)
+def test_what_has_no_price_is_refused(options, message, two_columns, capsys):
+    assert main(["design", *two_columns, *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("command", ["design", "compare"])

@@ -128,7 +128,7 @@ def _in_proof(document, table) -> ProofSet:
 
 
 def _in_intervals(document, counts) -> IntervalSet:
-    F = ListedInIntervals(counts)
+    F = ListedInIntervals(counts, sum(map(sum, counts)))
     object.__setattr__(F, "R", _fractions(document))
     return F
 

@@ -12,5 +12,6 @@ ENTRIES = (
     "estimable",
     "epsilon_given_u",
     "epsilon_all",
+    "epsilon_given_part",
     "seconds",
 )

@@ -30,6 +30,39 @@ def test_numbers_of_a_table() -> None:
     assert math.copysign(1, Table([[5]]).entropy) == 1
 
 
+def test_counts_with_an_axis_for_each_column() -> None:
+    counts = np.arange(24).reshape(2, 3, 2, 2)
+    useful = {"age": ["young", "middle", "old"], "sex": ["f", "m"], "town": [0, 1]}
+    table = Table(counts, sensitive=["low", "high"], useful=useful)
+    assert table == Table(counts.reshape(2, 12), sensitive=["low", "high"], useful=useful)
+    assert table.counts[1, table.schema.u_labels.index("middle | m | 0")] == counts[1, 1, 1, 0]
+    sensitive = {"race": ["x", "y"], "old": [0, 1, 2]}
+    both = Table(counts, sensitive=sensitive, useful={"u": ["a", "b"], "v": ["c", "d"]})
+    assert both.counts.shape == (6, 4)
+    assert both.counts[both.schema.s_labels.index("y | 2"), 3] == counts[1, 2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "useful"),
+    [
+        (None, None),
+        (None, {"sex": ["f", "m"]}),
+        (None, {"town": [0, 1], "age": [0, 1, 2]}),
+        ({"s": ["x", "y"], "t": ["f", "m"]}, None),
+        (["x", "y", "z"], {"age": [0, 1, 2], "sex": ["f", "m"]}),
+        (None, {"age": 3, "sex": ["f", "m"]}),
+    ],
+)
+def test_axes_that_are_not_those_of_the_labels_are_refused(sensitive: Any, useful: Any) -> None:
+    with pytest.raises(DataError, match="an axis of counts for each column of S and then of U"):
+        Table(np.ones((2, 3, 2), int), sensitive=sensitive, useful=useful)
+
+
+def test_a_cell_of_many_axes_is_named() -> None:
+    with pytest.raises(DataError, match=r"counts\[1, 0, 1\] is -2"):
+        Table([[[1, 2], [3, 4]], [[1, -2], [3, 4]]], useful={"a": [0, 1], "b": [0, 1]})
+
+
 def test_labels_as_list_and_as_product() -> None:
     table = Table(
         [[1, 2]] * 4,

@@ -2,6 +2,7 @@
 
 audit        the worst case over F, with the distribution that attains it
 guarantees   what a protocol promises beside what an audit finds
+groups       the group of U values for whose knowers a report tells most
 levels       how far one report can move the odds on S, by what someone knows
 risk         what a channel can reveal about S, for a person
 attackers    how often someone guesses S rightly, with and without a report

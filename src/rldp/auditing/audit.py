@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
+from rldp.auditing.groups import WorstGroup, worst_group
 from rldp.auditing.guarantees import AuditedGuarantee
 from rldp.channel import ANYONE, Channel, Comparisons, DenseChannel
 from rldp.channel.base import Output
@@ -19,7 +21,8 @@ from rldp.errors import DataError, ParameterError
 from rldp.leakage.worst_pairs import WorstPair, pairs, worst_pair
 from rldp.protocol.public_protocol import PublicProtocol
 from rldp.protocol.release_protocol import ReleaseProtocol
-from rldp.uncertainty import ConfidenceSet, UncertaintySet
+from rldp.tables.parts import parts_of
+from rldp.uncertainty import ConfidenceSet, GivenU, Guarantee, UncertaintySet
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Audit:
     the conditionals of different s vary independently, and `epsilon_all` that over all
     distributions. `epsilon_given_u` holds against those who know a person's U, and `epsilon_plain`
     is that of plain local differential privacy of the whole record. `guarantees` has what each
-    guarantee of a protocol claims and what the audit finds, by pair of S values too.
+    guarantee of a protocol claims and what the audit finds, by pair of S values too. Those who know
+    part of U have `epsilon_given_part`, over F, and `worst_group`, at the table's frequencies; both
+    are computed when they are first asked for.
     """
 
     epsilon: float
@@ -63,6 +68,24 @@ class Audit:
     guarantees: tuple[AuditedGuarantee, ...] = ()
     channel: Channel = field(kw_only=True, repr=False, compare=False)
     uncertainty: UncertaintySet = field(kw_only=True, repr=False, compare=False)
+
+    @cached_property
+    def epsilon_given_part(self) -> dict[tuple[str, ...], float]:
+        """The exact worst case over F for someone who knows some useful columns of a person.
+
+        By the names of the columns, for every part of U (`rldp.tables.parts.parts_of`); empty where
+        U has one column, or F itself speaks of someone who knows all of U.
+        """
+        return given_part(self.channel, self.uncertainty)
+
+    @cached_property
+    def worst_group(self) -> WorstGroup | None:
+        """Someone who knows that U is one of some values, and whom a report tells most.
+
+        This is at the frequencies of the table and not over F, where such a person may learn more.
+        None where the table has fewer than two S values with records.
+        """
+        return worst_group(self.channel, self.uncertainty.table)
 
     @property
     def slack(self) -> float | None:
@@ -153,6 +176,13 @@ def promise(channel: Channel) -> Promise:
     """
     ratios = channel.ratio_over_all(), channel.ratio_given_u(), channel.plain_ratio()
     return Promise(*(max(0.0, math.log(ratio)) for ratio in ratios))
+
+
+def given_part(channel: Channel, F: UncertaintySet) -> dict[tuple[str, ...], float]:
+    """The exact ε of a channel over F for someone who knows some useful columns, by their names."""
+    parts = () if isinstance(F, GivenU) else parts_of(F.table.schema)
+    asked = {part: Guarantee(F, 1.0, knows=part) for part in parts}  # the level plays no role
+    return {part: AuditedGuarantee(g, channel).epsilon for part, g in asked.items()}
 
 
 def worst_log_ratio(channel: Channel, F: UncertaintySet) -> float:

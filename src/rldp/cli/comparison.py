@@ -24,6 +24,8 @@ _ESTIMATED = {
     "u_given_s": "the shares of U within each S value",
 }
 _HEADS = ("±", "reports for ± 1", "estimated", "bits", "of H(X)", "ε, U known", "ε, always")
+# where U has several columns: one level more, and no bits, which would make it too wide
+_HEADS_WITH_PARTS = (*_HEADS[:3], *_HEADS[4:6], "ε, part", _HEADS[6])
 
 
 def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: str = _CELLS) -> None:
@@ -39,45 +41,53 @@ def comparison(records: Sequence[Mapping[str, Any]], F: UncertaintySet, goal: st
     of = f" of those that promise as much as {_BEST}" if has_best else ""
     private = set_in_words(F).partition(";")[0]
     sampling = f" {F.assumption[:1].upper()}{F.assumption[1:]}." if F.assumption else ""
+    part = "ε over F against those who know some of its columns but not all, " * _has_parts(records)
     paragraph(
         f"± the root mean squared error, in percentage points, of estimates of {what} from "
         f"{F.table.n:,} reports, ★ the smallest{of}; how many reports estimate all of them to ± 1 "
         f"percentage point (95 % intervals), and what share of them can be estimated; the "
         f"information that is kept of H(X) = {bits:.3f} bits. All are {private} against someone "
         f"who knows nothing else about the person. What else each promises: ε against "
-        f"someone who knows U, and ε whatever is true.{sampling}"
+        f"someone who knows U, {part}and ε whatever is true.{sampling}"
     )
 
 
 def _grid(records: Sequence[Mapping[str, Any]], epsilon: float) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     grid.add_column(f"ε = {shortest(epsilon)}", no_wrap=True)
-    for head in _HEADS:
+    heads = _HEADS_WITH_PARTS if _has_parts(records) else _HEADS
+    for head in heads:
         grid.add_column(head, justify="right", no_wrap=len(head) < 9)
     rivals = [r for r in records if r["error"] >= 0 and _promises_as_much(r, records)]
     best = min((r["error"] for r in rivals), default=math.inf)
     for record in records:
         is_best = record in rivals and record["error"] <= best < math.inf
-        cells = (
-            _error(record["error"], is_best=is_best),
-            _reports(record["reports"]),
-            _share(record["estimable"]),
-            f"{record['utility'] / math.log(2):.3f}",
-            f"{100 * record['normalised']:.1f} %",
-            _level(record["epsilon_given_u"]),
-            _level(record["epsilon_all"]),
-        )
-        grid.add_row(record["protocol"], *cells, style="bold" if is_best else None)
+        cells = {
+            "±": _error(record["error"], is_best=is_best),
+            "reports for ± 1": _reports(record["reports"]),
+            "estimated": _share(record["estimable"]),
+            "bits": f"{record['utility'] / math.log(2):.3f}",
+            "of H(X)": f"{100 * record['normalised']:.1f} %",
+            "ε, U known": _level(record["epsilon_given_u"]),
+            "ε, part": _level(record["epsilon_given_part"]),
+            "ε, always": _level(record["epsilon_all"]),
+        }
+        grid.add_row(record["protocol"], *map(cells.get, heads), style="bold" if is_best else None)
     return grid
+
+
+def _has_parts(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether someone can know part of U."""
+    return not all(math.isnan(record["epsilon_given_part"]) for record in records)
 
 
 def _promises_as_much(record: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a protocol keeps the further levels that `best` keeps, if that is compared."""
-    return all(
-        record[level] <= other[level] * (1 + 1e-9)
+    return not any(
+        record[level] > other[level] * (1 + 1e-9)  # never where both are NaN
         for other in records
         if other["protocol"] == _BEST
-        for level in ("epsilon_given_u", "epsilon_all")
+        for level in ("epsilon_given_u", "epsilon_all", "epsilon_given_part")
     )
 
 

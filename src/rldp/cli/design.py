@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, set_options, show
+from rldp.cli import arguments, layers, prices, set_options, show
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -64,6 +64,8 @@ def design(
     ] = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
+    epsilon_given_part: layers.GivenPart = layers.AUTO,
+    knows: layers.Knows = None,
     uncertainty: set_options.Uncertainty = set_options.UNSAID,
     bounds: arguments.Bounds = arguments.BoundsChoice.SHARP,
     pairs: Annotated[
@@ -82,6 +84,8 @@ def design(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
+    with_prices: prices.Prices = False,
+    mergings: prices.Mergings = False,
     effort: layers.Effort = layers.EffortChoice.NORMAL,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
@@ -100,6 +104,7 @@ def design(
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
     check_target(output, "--output", force=force, loss="reports drawn with it need it")
+    prices.check(protocol, goal, is_asked=with_prices or mergings)
     F = arguments.uncertainty_set(
         data,
         sensitive,
@@ -110,11 +115,14 @@ def design(
         cells_limit=designable_cells([protocol]),
         encoding=encoding,
     )
+    if not json:
+        show.labels(F)
     wanted: dict[str, Any] = {
         "worst": worst,
         "influence": influence,
         "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
         "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+        "epsilon_given_part": layers.given_part(epsilon_given_part, knows, F.table.schema),
         "bounds": bounds.value,
         "pairs": pairs,
         "objective": objective,
@@ -132,10 +140,14 @@ def design(
         )
     if output is not None:
         p.save(output)
+    priced = prices.Priced(F, p.epsilon, {"goal": goal, **wanted}, with_prices, mergings)
     if json:
-        show.as_json(show.protocol_summary(p, output))
+        show.as_json(show.protocol_summary(p, output) | priced.summary)
     else:
         show.protocol(p)
+        priced.show()
+        if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
+            show.note("What stricter limits cost in people: the same with --prices")
         show.written(output)
 
 

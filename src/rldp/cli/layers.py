@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rldp.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rldp.tables.schema import Schema
 
 AUTO, NONE = "auto", "none"
 
@@ -29,7 +34,23 @@ All = Annotated[
         "for best, none for other protocols.",
     ),
 ]
-
+GivenPart = Annotated[
+    str,
+    typer.Option(
+        "--epsilon-given-part",
+        metavar="ε",
+        help="Level over F against someone who knows some of the useful columns but not all: a "
+        "number, none, or auto: 2ε for best, none for other protocols.",
+    ),
+]
+Knows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--knows",
+        metavar="COL,COL=ε ...",
+        help="The same for one part alone, such as sex,age=1.5; others as --epsilon-given-part.",
+    ),
+]
 
 Goal = Annotated[
     str,
@@ -67,3 +88,21 @@ def level(text: str, option: str) -> float | str | None:
     except ValueError:
         expected = f"Expected {option} as a number, auto or none, got {text!r}."
         raise ParameterError(expected) from None
+
+
+def given_part(text: str, knows: Sequence[str] | None, schema: Schema) -> Any:
+    """What is asked for against those who know part of U: for all parts, and for single ones."""
+    from rldp.tables.parts import Part, parts_of
+
+    of_all = level(text, "--epsilon-given-part")
+    if not knows:
+        return of_all
+    asked: dict[tuple[str, ...], float | str | None] = dict.fromkeys(parts_of(schema), of_all)
+    for part in knows:
+        names, equals, given = part.rpartition("=")
+        if not equals:
+            raise ParameterError(f"Expected --knows COL,COL=ε, such as sex,age=1.5, got {part!r}.")
+        columns = [column.name for column in schema.useful]
+        known = [names] if names in columns else [name.strip() for name in names.split(",")]
+        asked[Part.of(schema, known).names] = level(given, f"--knows {names}")
+    return asked

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rldp.cli.printing import note, paragraph, visible
 from rldp.cli.show import scope
-from rldp.decimals import ratio_up, rounded_up, shortest
+from rldp.decimals import AUDIT_ATOL, ratio_up, rounded_up, shortest
 from rldp.presentation.promises import (
     covered,
     further_promises,
     is_kept,
     level_rows,
     not_covered,
+    promise,
     risk_levels,
     worst_case,
 )
@@ -23,8 +24,11 @@ from rldp.presentation.risk_texts import (
     attacker_rows,
     attacker_summary,
     coverage_in_words,
+    group_in_words,
+    group_summary,
     guarantee_in_words,
     guarantee_rows,
+    part_rows,
     refreshed_in_words,
     repeated_in_words,
     short_advice,
@@ -64,6 +68,9 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
     note(f"{subject.file}: {subject.name or 'a matrix'}   {columns_title(F.table)}")
     paragraph("F: " + set_in_words(F).removeprefix("private for ").partition(";")[0])
 
+    told = risk_levels(found, claim)
+    if told.plain <= told.over_f + AUDIT_ATOL:
+        paragraph(f"{promise(told, F)[0].upper()}{promise(told, F)[1:]}.", after_space=True)
     note(f"\nHow far one report can move the odds on {S}")
     rows = level_rows(found, F.table.schema)
     _columns([(line, f"ε = {rounded_up(x)}", _odds(x)) for line, x in rows.items()])
@@ -72,6 +79,7 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
     paragraph(worst_case(found, F, channel, S, is_protocol=is_protocol), after_space=True)
 
     _attackers(found, S)
+    _parts(found)
     _values(found, S)
     paragraph(repeated_in_words(found.repeated, F.table.schema), after_space=True)
     if refreshed is not None:
@@ -81,7 +89,7 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
         if (advice := short_advice(found.coverage)) is not None:
             paragraph(f"{advice} (--set kl-finite, --set total-variation)")
     note("")
-    scope(risk_levels(found, claim), F)
+    scope(told, F)
 
 
 def _claims(found: Risk, claim: float | None) -> None:
@@ -106,7 +114,22 @@ def _attackers(found: Risk, S: str) -> None:
     heads = ("", "right", "> 95 %", "> 99 %", "odds")
     _columns([heads, *rows])
     if any(a.is_bound or a.name == "knows_more" for a in found.attackers):
-        note("  ≤: at most; the odds of strangers are over F")
+        note("  ≤: at most; the odds of strangers, and of those who know part of U, are over F")
+    paragraph(
+        f"Anyone else: from no more knowledge of {S} than a stranger has. Whoever knows more "
+        f"before guesses better before and after, with the same limit on the odds."
+    )
+
+
+def _parts(found: Risk) -> None:
+    """Those who know part of U: some of its columns, or that it is one of some values."""
+    schema, group = found.audit.uncertainty.table.schema, found.audit.worst_group
+    if found.audit.epsilon_given_part:
+        note("\nOver F, for someone who knows some useful columns of the person but not all")
+        _columns(part_rows(found.audit.epsilon_given_part))
+    is_more = found.audit.epsilon_all > found.audit.epsilon  # than ε, which then holds for all
+    if group is not None and is_more and schema.n_u > 2:  # of two: a stranger, or who knows U
+        paragraph(group_in_words(group, schema), after_space=True)
 
 
 def _values(found: Risk, S: str) -> None:
@@ -143,6 +166,13 @@ def risk_summary(found: Risk, subject: Subject, refreshed: Refreshed | None) -> 
         "epsilon_all": audit.epsilon_all,
         "epsilon_given_u": audit.epsilon_given_u,
         "epsilon_plain": audit.epsilon_plain,
+        "epsilon_given_part": [
+            {"knows": list(names), "epsilon": epsilon}
+            for names, epsilon in audit.epsilon_given_part.items()
+        ],
+        "worst_group": None
+        if audit.worst_group is None
+        else group_summary(audit.worst_group, F.table.schema),
         "guarantees": guarantee_rows(audit.guarantees),
         "witness": witness,
         "values": [asdict(value) for value in found.values],

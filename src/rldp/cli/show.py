@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_PLANNED = 64  # cells whose estimates are foretold at once
 _LEVEL = 0.95
+_LISTED = 10  # labels of a column
 
 _CHANGED = {
     "person": "A changed record is reported with the same words: anyone who sees two different "
@@ -41,6 +42,17 @@ _CHANGED = {
     "record": "A changed record is reported with new words: anyone who sees two different reports "
     "knows of the change. The guarantee covers one report, not both.",
 }
+
+
+def labels(F: UncertaintySet) -> None:
+    """The labels that were found in each column."""
+    schema = F.table.schema
+    for part, columns in (("S", schema.sensitive), ("U", schema.useful)):
+        for column in columns:
+            listed = ", ".join(map(repr, column.labels[:_LISTED]))
+            n = len(column.labels)
+            note(f"{part}  {column.name}: {listed}{f', ... ({n:,} in all)' * (n > _LISTED)}")
+    note("")
 
 
 def release(summary: Mapping[str, Any]) -> None:
@@ -115,6 +127,14 @@ def protocol(p: ReleaseProtocol) -> None:
         paragraph(_estimates(p))
     if p.options.get("goal", INFORMATION) != INFORMATION and (least := error_gap_in_words(p.error)):
         paragraph(least)
+
+
+def is_plain(p: ReleaseProtocol) -> bool:
+    """Whether ε holds whatever is true and known, so that there is no weaker limit."""
+    from rldp.auditing.levels import levels
+
+    found = levels(p)
+    return found.everything <= found.over_f
 
 
 def _estimates(p: ReleaseProtocol) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from rldp._types import Array
-from rldp.auditing.audit import promise
+from rldp.auditing.audit import given_part, promise
 from rldp.channel import Channel
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
@@ -38,7 +38,7 @@ from rldp.tables.limits import check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal, as_goal
 
-_MOST_CELLS = 2**10  # of a table for which errors are told
+_MOST_CELLS = 2**10  # of a table for which errors, and levels for parts of U, are told
 _POINT = 0.01  # margin for which the reports that are needed are told
 
 
@@ -49,8 +49,10 @@ class Record(TypedDict):
     table has records; ∞ where some of it cannot be estimated. `reports` are needed for ± 1
     percentage point, at 95 % confidence, on all of the goal, and `estimable` is the share of it
     that can be estimated. `epsilon_given_u` and `epsilon_all` are the levels that hold against
-    someone who knows U, and whatever distribution is true. All of them are NaN for the ceiling,
-    which is no protocol, and what is about errors for channels with very many outputs.
+    someone who knows U, and whatever distribution is true; `epsilon_given_part` is the largest over
+    F against those who know some useful columns but not all, NaN where there is one column. All of
+    them are NaN for the ceiling, which is no protocol, and what is about errors and about parts of
+    U for very large tables.
     """
 
     protocol: str
@@ -62,6 +64,7 @@ class Record(TypedDict):
     estimable: float
     epsilon_given_u: float
     epsilon_all: float
+    epsilon_given_part: float
     seconds: float
 
 
@@ -73,6 +76,7 @@ def compare(
     goal: str | Goal = AUTO,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
+    epsilon_given_part: Any = AUTO,
     also: Sequence[Guarantee] = (),
     bounds: str = "sharp",
     effort: str = "quick",
@@ -96,6 +100,7 @@ def compare(
         epsilon_given_u: the level of "best" against someone who knows U, as for `design`. All
             others promise ε over F alone; the records tell what else they keep.
         epsilon_all: the level of "best" whatever is true, likewise.
+        epsilon_given_part: the level of "best" against someone who knows part of U, likewise.
         also: further guarantees of "best".
         bounds: as for `design`.
         effort: work of each search, as for `design`.
@@ -108,7 +113,12 @@ def compare(
     names = COMPARED if protocols is None else checked_names(protocols)
     for name in names:
         check_designable(uncertainty.table.n_s, uncertainty.table.n_u, name)
-    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
+    layers = {
+        "epsilon_given_u": epsilon_given_u,
+        "epsilon_all": epsilon_all,
+        "epsilon_given_part": epsilon_given_part,
+        "also": also,
+    }
     is_tuned = bounds == "sharp" and not (isinstance(goal, str) and goal == AUTO)
     if isinstance(goal, str) and goal == AUTO:
         goal = CELLS
@@ -193,8 +203,16 @@ def _record(name: str, asked: _Asked, epsilon: float, line: _Line, seconds: floa
         **_errors(line.channel, asked),
         "epsilon_given_u": math.nan if promised is None else promised.epsilon_given_u,
         "epsilon_all": math.nan if promised is None else promised.epsilon_all,
+        "epsilon_given_part": _given_part(line.channel, asked.F),
         "seconds": seconds,
     }
+
+
+def _given_part(channel: Channel | None, F: UncertaintySet) -> float:
+    """The largest ε of those who know part of U."""
+    if channel is None or F.table.counts.size > _MOST_CELLS:
+        return math.nan
+    return max(given_part(channel, F).values(), default=math.nan)
 
 
 class _Errors(TypedDict):
@@ -260,14 +278,15 @@ def search(
     time_limit: float,
     *,
     goal: str | Goal = INFORMATION,
-    epsilon_given_u: Any = AUTO,
-    epsilon_all: Any = AUTO,
+    **layers: Any,
 ) -> Draft:
     """What a search finds, before it is proved.
 
-    For programmes and "best", with a time limit in seconds; goal and layers are those of "best".
+    For programmes and "best", with a time limit in seconds. Goal and layers are those of "best";
+    epsilon_given_u, epsilon_all and epsilon_given_part are "auto" unless they are given.
     """
-    layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all}
+    names = ("epsilon_given_u", "epsilon_all", "epsilon_given_part")
+    layers = dict.fromkeys(names, AUTO) | layers
     chosen = as_goal(goal, uncertainty.table)
     asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
     return searched(protocol, "sharp", asked.options(protocol, epsilon))

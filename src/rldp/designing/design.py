@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rldp.checks import checked_number
+from rldp.checks import checked_mapping, checked_number
 from rldp.decimals import shortest
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
@@ -54,6 +54,7 @@ def design(
     influence: float | None = None,
     epsilon_given_u: Any = AUTO,
     epsilon_all: Any = AUTO,
+    epsilon_given_part: Any = AUTO,
     also: Sequence[Guarantee] = (),
     bounds: str = "sharp",
     pairs: str = "distinct",
@@ -93,6 +94,12 @@ def design(
             "auto" is ε for "best", and None for protocols asked for by another name.
         epsilon_all: a level that holds whatever distribution is true; None for no such promise.
             "auto" is max(6, 2ε) for "best", and None for protocols asked for by another name.
+        epsilon_given_part: a level over F against someone who knows some useful columns of the
+            person but not all, for every part of U (`rldp.tables.parts_of`: all subsets of up to
+            four columns, of more the single columns and all but one). Or a mapping such as
+            {"sex": 2.0, ("sex", "region"): 1.5}, which promises nothing of other parts; None for
+            no such promise. "auto" is 2ε for "best", and None for protocols asked for by another
+            name. Where U has one column, nobody knows a part of it, and a level asks for nothing.
         also: further guarantees, such as `rldp.Guarantee(F_wide, 1.1)`. Closed forms keep what
             their formulas do not know by smaller levels, with the exact audit as the judge.
         bounds: "sharp"; "exact", which spends all of ε over F and takes longer; or "paper", the
@@ -129,6 +136,7 @@ def design(
         epsilon,
         epsilon_given_u=epsilon_given_u,
         epsilon_all=epsilon_all,
+        epsilon_given_part=epsilon_given_part,
         also=also,
         is_recommended=is_recommended,
     )
@@ -226,6 +234,7 @@ def _check_options(
     pinned: Mapping[str, float | str] | None,
 ) -> None:
     """Refuse what does not go together."""
+    checked_mapping({} if pinned is None else pinned, "{name: value}", "parameters")
     if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
         raise ParameterError(
             "A protocol that does not read S is 'optimal' or 'best', with neither the paper's "
@@ -308,6 +317,7 @@ def _programme(name: str, options: programmes.Options) -> Draft:
     found = PROGRAMMES[name](options)
     chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
     chosen |= {"hidden": "yes"} if options.hidden else {}
+    chosen |= found.options
     return Draft(name, found.channel, found.parameters, chosen, found.bound, found.ended)
 
 
@@ -351,4 +361,5 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
-    return replace(best, parameters=parameters, bound=found.bound, ended=ended)
+    words = {**best.options, **found.options}
+    return replace(best, parameters=parameters, options=words, bound=found.bound, ended=ended)

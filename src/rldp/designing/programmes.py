@@ -141,6 +141,7 @@ class Outcome:
     bound: float
     parameters: dict[str, Parameter] = field(default_factory=dict)
     ended: str = CLOSED
+    options: dict[str, str] = field(default_factory=dict)  # words that are saved with it
 
 
 def polyopt(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
@@ -233,7 +234,7 @@ def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
 
 
 def _outcome(found: error_programmes.Designed) -> Outcome:
-    return Outcome(DenseChannel(found.Q), np.inf, found.parameters, found.ended)
+    return Outcome(DenseChannel(found.Q), np.inf, found.parameters, found.ended, found.options)
 
 
 def how_ended(found: Solution, deadline: float) -> str:
@@ -287,6 +288,7 @@ def ceiling(
     *,
     epsilon_given_u: Any = None,
     epsilon_all: Any = None,
+    epsilon_given_part: Any = None,
     also: Sequence[Guarantee] = (),
 ) -> float:
     """What no protocol can exceed, in nats: a bound on the optimum for known P = P̂.
@@ -303,7 +305,7 @@ def ceiling(
     """
     check_designable(F.table.n_s, F.table.n_u, "ceiling")
     layers = {"epsilon_given_u": epsilon_given_u, "epsilon_all": epsilon_all, "also": also}
-    guarantees = stack(F, epsilon, **layers)
+    guarantees = stack(F, epsilon, epsilon_given_part=epsilon_given_part, **layers)
     limit = np.inf if time_limit is None else time_limit
     return stack_ceiling(guarantees, Options(guarantees, time_limit=limit).deadline)
 

@@ -10,16 +10,18 @@ from rldp.decimals import ratio_up, rounded_up, shortest
 from rldp.presentation.texts import finite, sensitive_names, useful_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rldp.auditing.attackers import Attacker
     from rldp.auditing.coverage import Coverage
+    from rldp.auditing.groups import WorstGroup
     from rldp.auditing.guarantees import AuditedGuarantee
     from rldp.auditing.repeated import Repeated
     from rldp.tables.schema import Schema
 
 _SOURCES = {"all": "through ε over all distributions", "given_u": "through ε given U"}
 _PEOPLE = 1000
+_MOST_VALUES = 6  # of a group that are named
 _ROUNDING = 1e-9
 
 
@@ -45,10 +47,12 @@ def who(attacker: Attacker, schema: Schema) -> str:
     match attacker.name:
         case "stranger":
             return "a stranger"
+        case "knows_part":
+            return f"someone who knows only {' and '.join(attacker.knows)}"
         case "knows_u":
             return f"someone who knows {useful_names(schema)}"
         case "knows_more":
-            return "someone who knows more than assumed"
+            return "anyone else, whatever is true"
         case "several_reports":
             return f"a stranger with {attacker.reports} fresh reports"
 
@@ -76,6 +80,9 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
     seen = "one" if attacker.reports == 1 else "them"
     without = "a report" if attacker.reports == 1 else "reports"
     whom = who(attacker, schema)
+    beyond = ""
+    if attacker.name == "knows_more":  # whose row begins from what a stranger knows
+        beyond = f" Whoever knows more of {S} before guesses better, with the same limit."
     limit = f"a factor of {odds(attacker.epsilon).removeprefix('× ')} at most"
     if math.isinf(attacker.epsilon):
         limit = "any factor"
@@ -85,7 +92,7 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
         f"{seen}; {S} is more than 95 % certain for {people(before.over_95)} without and "
         f"{most}{people(after.over_95)} with {seen}, more than 99 % certain for "
         f"{people(before.over_99)} and {most}{people(after.over_99)}; "
-        f"the odds change by {limit}."
+        f"the odds change by {limit}.{beyond}"
     )
 
 
@@ -194,7 +201,7 @@ def _whom(g: AuditedGuarantee, schema: Schema) -> str:
     F, U = g.uncertainty, useful_names(schema)
     level = f" at α = {shortest(F.alpha)}" if isinstance(F, ConfidenceSet) else ""
     if g.guarantee.knows:
-        return f"someone who knows {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
+        return f"someone who knows only {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
     if isinstance(F, AllDistributions):
         return "whatever is true and known"
     if isinstance(F, GivenU):
@@ -204,3 +211,44 @@ def _whom(g: AuditedGuarantee, schema: Schema) -> str:
 
 def _percent(x: float) -> str:
     return f"{100 * x:.1f} %"
+
+
+def part_rows(by_part: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
+    """The audited ε over F, and the odds, for someone who knows each part of U."""
+    return [
+        (
+            f"someone who knows only {' and '.join(names)}",
+            f"ε = {rounded_up(epsilon)}",
+            odds(epsilon),
+        )
+        for names, epsilon in by_part.items()
+    ]
+
+
+def group_in_words(found: WorstGroup, schema: Schema) -> str:
+    """Who learns most by knowing that U is one of some values, in a sentence."""
+    S, U, values = sensitive_names(schema), useful_names(schema) or "U", found.values
+    named = [schema.u_labels[u] for u in values[:_MOST_VALUES]]
+    more = len(values) - len(named)
+    listed = ", ".join(f"“{label}”" for label in named) + f" and {more} more" * bool(more)
+    who_knows = f"that {U} is one of {listed}" if len(values) > 1 else f"that {U} is {listed}"
+    if not more and len(values) == schema.n_u:
+        who_knows = "nothing of it"
+    s, other_s = (schema.s_labels[code] for code in (found.s, found.other_s))
+    epsilon = f"odds {odds(found.epsilon)}, ε = {rounded_up(found.epsilon)}"
+    search = "as far as a search finds groups; no group has more than "
+    beyond = "" if found.is_exact else f", {search}ε = {rounded_up(found.at_most)} there"
+    return (
+        f"Of all who know that {U} is one of some values, a report tells most about {S} to someone "
+        f"who knows {who_knows}: {epsilon}, for {s} against {other_s}, at the frequencies of the "
+        f"table{beyond}. Over F it may be more."
+    )
+
+
+def group_summary(found: WorstGroup, schema: Schema) -> dict[str, Any]:
+    """The same for machines, in labels."""
+    return asdict(found) | {
+        "values": [schema.u_labels[u] for u in found.values],
+        "s": schema.s_labels[found.s],
+        "other_s": schema.s_labels[found.other_s],
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rldp._types import Array, Flags, Integers
-from rldp.checks import MOST_COUNTED, as_float, checked_integer, shown
+from rldp.checks import MOST_COUNTED, as_float, checked_integer, checked_tuple, shown, unmasked
 from rldp.errors import DataError
+from rldp.tables.label_hints import hint, hint_of_doubles
 from rldp.tables.schema import Column, Schema, label_text
 
 if TYPE_CHECKING:
@@ -31,16 +32,20 @@ class Table:
 
     Args:
         counts: (n_s, n_u) non-negative integers, any array-like; of a pandas crosstab the index
-            and columns become the labels.
+            and columns become the labels. Or an array with one axis for each column, those of S
+            first, in the order of the labels.
         sensitive: labels of S, or a mapping column name → labels whose product is S; without it
             the column is "S" with labels "0", "1", ...
-        useful: the same for U.
+        useful: the same for U. Columns that U is made of are what someone may know a part of, so
+            give them by their names where there are several.
 
     >>> table = Table([[3, 1], [0, 4]], sensitive={"income": ["low", "high"]}, useful=["f", "m"])
     >>> table
     <Table of 8 records: sensitive income (2), useful U (2)>
     >>> table.p_s
     array([0.5, 0.5])
+    >>> Table([[[3, 1], [0, 4]], [[2, 2], [5, 1]]], useful={"sex": ["f", "m"], "old": [0, 1]})
+    <Table of 18 records: sensitive S (2), useful sex (2) × old (2)>
     """
 
     counts: Integers
@@ -51,14 +56,17 @@ class Table:
         self, counts: npt.ArrayLike, sensitive: Labels | None = None, useful: Labels | None = None
     ) -> None:
         """Check the counts and name their axes."""
+        tell = hint_of_doubles  # labels that are listed are meant
         if hasattr(counts, "index") and hasattr(counts, "columns"):
+            tell = hint
             sensitive = _axis_labels("S", counts.index) if sensitive is None else sensitive
             useful = _axis_labels("U", counts.columns) if useful is None else useful
-        array = _checked_counts(counts)
+        array = _two_axes(_checked_counts(counts), sensitive, useful)
         n_s, n_u = array.shape
         schema = Schema(
             _columns("S", "sensitive", sensitive, n_s), _columns("U", "useful", useful, n_u)
         )
+        tell(schema.sensitive + schema.useful)
         self._fill(array, schema, 0)
 
     @classmethod
@@ -93,7 +101,8 @@ class Table:
                 relation or Spark DataFrame, which counts in its own engine and gives nothing but
                 the counts.
             sensitive: name or names of the sensitive columns.
-            useful: name or names of the useful columns; None means all others.
+            useful: name or names of the useful columns; None means all others, none of which may
+                be an identifier: a column that has another value in most records must be named.
             missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,
                 "drop" leaves these records out and says in ``dropped`` how many.
             levels: column name → its labels in order. Other columns have the levels that their
@@ -117,6 +126,8 @@ class Table:
         return cls.from_schema(tally.counts(schema), schema, dropped=tally.dropped)
 
     def _fill(self, counts: Integers, schema: Schema, dropped: int) -> None:
+        if not isinstance(schema, Schema):
+            raise DataError(f"Expected a Schema, got {shown(schema)}.")
         if counts.shape != (schema.n_s, schema.n_u):
             raise DataError(
                 f"Expected counts of shape {(schema.n_s, schema.n_u)} as the schema has it, "
@@ -221,7 +232,10 @@ def _columns(default: str, part: str, labels: Labels | None, size: int) -> tuple
     if labels is None:
         labels = range(size)
     by_name = labels if isinstance(labels, Mapping) else {default: labels}
-    columns = tuple(Column(name, tuple(map(label_text, by_name[name]))) for name in by_name)
+    columns = tuple(
+        Column(name, tuple(map(label_text, checked_tuple(by_name[name], f"labels of {part}"))))
+        for name in by_name
+    )
     sizes = [len(column.labels) for column in columns]
     if math.prod(sizes) != size:
         counted = " × ".join(map(str, sizes)) or "none"
@@ -229,13 +243,41 @@ def _columns(default: str, part: str, labels: Labels | None, size: int) -> tuple
     return columns
 
 
+def _two_axes(counts: Integers, sensitive: Labels | None, useful: Labels | None) -> Integers:
+    """Counts with an axis for each column as counts of (s, u)."""
+    if counts.ndim == 2:
+        return counts
+    of_s = _sizes(sensitive, counts.shape[:1])
+    of_u = _sizes(useful, counts.shape[len(of_s) : len(of_s) + 1])
+    if of_s + of_u != counts.shape:
+        raise DataError(
+            f"Expected an axis of counts for each column of S and then of U, of the sizes "
+            f"{' × '.join(map(str, of_s))} and {' × '.join(map(str, of_u))} of their "
+            f"labels, got shape {counts.shape}. Give several columns as a mapping from their names "
+            f"to labels, such as useful={{'sex': ['f', 'm'], 'region': ['north', 'south']}}."
+        )
+    return counts.reshape(math.prod(of_s), -1)
+
+
+def _sizes(labels: Any, default: tuple[int, ...]) -> tuple[int, ...]:
+    """How many labels each column of a part has."""
+    if labels is None:
+        return default
+    each = labels.values() if isinstance(labels, Mapping) else (labels,)
+    return tuple(len(one) if isinstance(one, Sized) else 0 for one in each)
+
+
 def _checked_counts(counts: Any) -> Integers:
     """A new array of counts, or an error that names the cell at fault."""
+    expected = "counts of shape (n_s, n_u)"
+    unmasked(counts, expected)
     try:
         values = np.asarray(counts)
     except ValueError:
-        raise DataError(f"Expected counts of shape (n_s, n_u), {_raggedness(counts)}.") from None
-    if values.ndim != 2:
+        raise DataError(f"Expected {expected}, {_raggedness(counts)}.") from None
+    except Exception:  # of whatever library the counts come from
+        raise DataError(f"Expected {expected}, got {shown(counts)}.") from None
+    if values.ndim < 2:
         raise DataError(f"Expected counts of shape (n_s, n_u), got shape {values.shape}.")
     if 0 in values.shape:
         raise DataError(f"Expected at least one value of s and of u, got shape {values.shape}.")
@@ -255,29 +297,33 @@ def _checked_counts(counts: Any) -> Integers:
 
 def _refuse(values: npt.NDArray[Any], wrong: Flags) -> None:
     if wrong.any():
-        s, u = np.argwhere(wrong)[0]
+        place = tuple(np.argwhere(wrong)[0].tolist())
         raise DataError(
-            f"Expected counts as non-negative integers, counts[{s}, {u}] is {values[s, u]}."
+            f"Expected counts as non-negative integers, counts{list(place)} is {values[place]}."
         )
 
 
 def _as_numbers(values: npt.NDArray[Any]) -> Array:
     """Python numbers of any kind as floats, exact up to the largest total allowed."""
-    for (s, u), value in np.ndenumerate(values):
+    for place, value in np.ndenumerate(values):
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
             raise DataError(
-                f"Expected counts as numbers, counts[{s}, {u}] is {value!r}; "
+                f"Expected counts as numbers, counts{list(place)} is {value!r}; "
                 f"for a frame of records use Table.from_frame."
             )
         if as_float(value) > MOST_COUNTED:
-            raise DataError(f"Expected at most 2**53 records, counts[{s}, {u}] is {shown(value)}.")
+            raise DataError(
+                f"Expected at most 2**53 records, counts{list(place)} is {shown(value)}."
+            )
     return values.astype(np.float64)
 
 
 def _raggedness(counts: Any) -> str:
+    if not isinstance(counts, Sequence):
+        return f"got {shown(counts)}"
     for place, row in enumerate(counts):
         if not isinstance(row, Sequence):
-            return f"row {place} is {row!r} and no row"
+            return f"row {place} is {shown(row)} and no row"
         if len(row) != len(counts[0]):
             return f"row {place} has {len(row)} entries and row 0 has {len(counts[0])}"
     return "got lists nested to different depths"

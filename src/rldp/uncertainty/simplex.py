@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes
+from rldp.tables.parts import Part
 from rldp.uncertainty.base import UncertaintySet
 
 
@@ -33,12 +34,16 @@ class SimplexSet(UncertaintySet):
     def __init__(self, F: UncertaintySet) -> None:
         """Take the set to be contained."""
         super().__init__(F.table)
-        self._low = F.conditional_bounds[0]
+        self._inside, self._low = F, F.conditional_bounds[0]
         self._rest = np.maximum(0.0, 1 - self._low.sum(axis=1))  # what may go to any one cell
 
     def __repr__(self) -> str:
         """Say which set it is."""
         return f"SimplexSet({self.table!r})"
+
+    def for_part(self, part: Part) -> SimplexSet:
+        """The simplices around what the set inside is for someone who knows part of U."""
+        return SimplexSet(self._inside.for_part(part))
 
     def vertices(self, s: int) -> Array:
         """P^min_{·|s}, and the rest on one cell."""

@@ -32,10 +32,10 @@ def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solutio
     """The best protocol for a guarantee where its set is reduced to P̂; None where it says nothing.
 
     Over all distributions nothing is reduced. A guarantee that leaves a pair of S values without a
-    promise bounds nothing here.
+    promise bounds nothing here, nor does one that speaks of someone who knows part of U.
     """
     F = guarantee.uncertainty
-    if not guarantee.is_complete or not is_around(F):
+    if guarantee.knows or not guarantee.is_complete or not is_around(F):
         return None
     known: UncertaintySet = F if isinstance(F, AllDistributions) else KnownDistribution(F.table)
     p_min = known.conditional_bounds[0]

@@ -47,6 +47,8 @@ def _levels(guarantees: Sequence[Guarantee], table: Table) -> _Levels:
     known, given_u, everything = nothing, nothing, nothing
     for guarantee in guarantees:
         F = guarantee.uncertainty
+        if guarantee.knows:
+            continue  # says nothing of strangers, nor of those who know all of U
         if isinstance(F, AllDistributions):
             everything = np.minimum(everything, guarantee.levels)
         elif isinstance(F, GivenU):

@@ -13,6 +13,7 @@ import numpy as np
 
 from rldp._types import Array, Flags, Indices
 from rldp.arithmetic import matmul
+from rldp.designing.optimal.privacy_cones import Seen
 from rldp.designing.solvers.linear import Optimum, Programme
 from rldp.uncertainty import AllDistributions, ConfidenceSet, Guarantee, KnownDistribution
 
@@ -27,7 +28,7 @@ class Cuts:
 
     def __init__(self, guarantees: Sequence[Guarantee], variable: Indices, weights: Array) -> None:
         """Take the guarantees, the index of the variable T[s, u], and the weights of variables."""
-        self._guarantees, self._variable = guarantees, variable
+        self._seen = [Seen.of(g, variable) for g in guarantees]
         self._weights = weights.ravel()
         self.rows = np.zeros((0, weights.size))  # of inequalities row·T ≤ 0
         self._programme = Programme(np.zeros(weights.size))
@@ -94,15 +95,16 @@ class Cuts:
     def cut(self, columns: Array, least: Array | float) -> Flags:
         """Add what columns, shape (n, variables), break by more than this part of their size."""
         is_broken = np.zeros(len(columns), bool)
-        for guarantee in self._guarantees:
-            is_broken |= self._cut(guarantee, columns, least)
+        for seen in self._seen:
+            is_broken |= self._cut(seen, columns, least)
         return is_broken
 
-    def _cut(self, guarantee: Guarantee, columns: Array, least: Array | float) -> Flags:
+    def _cut(self, seen: Seen, columns: Array, least: Array | float) -> Flags:
+        guarantee, variable = seen
         told = guarantee.is_promised_pair & (guarantee.factors <= _LARGEST_FACTOR)
         if not told.any():
             return np.zeros(len(columns), bool)
-        F, T, pairs = guarantee.uncertainty, columns[:, self._variable], np.argwhere(told).T
+        F, T, pairs = guarantee.uncertainty, columns[:, variable], np.argwhere(told).T
         limit = np.broadcast_to(least * columns.max(axis=1), len(T))
         # most pairs keep their level even where both means vary apart, which is quick to see
         low, high = F.mean_range(T.reshape(-1, T.shape[2]), np.tile(np.arange(T.shape[1]), len(T)))
@@ -118,8 +120,8 @@ class Cuts:
         broken = excess > limit[of]
         rows = np.zeros((int(broken.sum()), columns.shape[1]))
         for row, i in zip(rows, np.flatnonzero(broken), strict=True):
-            np.add.at(row, self._variable[s_1[i]], R_1[i])
-            np.add.at(row, self._variable[s_2[i]], -factor[i] * R_2[i])
+            np.add.at(row, variable[s_1[i]], R_1[i])
+            np.add.at(row, variable[s_2[i]], -factor[i] * R_2[i])
         if len(rows):
             self._programme.add_columns(rows, np.zeros(len(rows)))
         self.rows = np.concatenate([self.rows, rows])
@@ -137,7 +139,7 @@ def largest_entries(guarantees: Sequence[Guarantee], weights: Array) -> Array:
     for guarantee in guarantees:
         F, table = guarantee.uncertainty, guarantee.table
         is_around = isinstance(F, ConfidenceSet | AllDistributions | KnownDistribution)
-        if not is_around or not np.array_equal(table.p_su.ravel(), weights):
+        if guarantee.knows or not is_around or not np.array_equal(table.p_su.ravel(), weights):
             continue
         p_max, p_s = F.conditional_bounds[1], table.p_s
         factors = np.where(p_s > 0, guarantee.factors, np.inf) / np.where(p_s > 0, p_s, 1.0)

@@ -8,6 +8,8 @@ So T and multipliers together run over a convex cone (docs/optimal.md).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,22 @@ Indices = NDArray[np.intp]
 Terms = list[tuple[int, float]]
 
 _LARGEST_FACTOR = 1e9  # a stronger condition than a larger one, and all that the solver can tell
+
+
+class Seen(NamedTuple):
+    """A guarantee by rows, which are (s, k) for someone who knows k, and what is in the rows.
+
+    `variable` has the index of the variable of every entry of the rows.
+    """
+
+    by_rows: Guarantee
+    variable: Indices
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, variable: Indices) -> Seen:
+        """What a guarantee asks of the variables of cells (s, u)."""
+        part = guarantee.part
+        return cls(guarantee.by_rows, variable if part is None else part.rows(variable))
 
 
 def is_conic(F: UncertaintySet) -> bool:

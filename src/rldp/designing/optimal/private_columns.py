@@ -13,11 +13,11 @@ import numpy as np
 from rldp._types import Array, Flags
 from rldp.arithmetic import matmul
 from rldp.designing.optimal.cutting_planes import Cuts
-from rldp.designing.optimal.privacy_cones import apart, is_conic, is_linear, linear, pair
+from rldp.designing.optimal.privacy_cones import Seen, apart, is_conic, is_linear, linear, pair
 from rldp.designing.solvers.conic import Block, ConicProgramme
 from rldp.designing.solvers.polyhedral import PolyhedralProgramme
 from rldp.designing.solvers.work import is_past
-from rldp.uncertainty import AllDistributions, GivenU, Guarantee
+from rldp.uncertainty import AllDistributions, BudgetSet, GivenU, Guarantee
 from rldp.uncertainty.simplex import SimplexSet
 
 _BROKEN = 1e-7  # of a column's size: an excess that needs a condition of its own
@@ -27,11 +27,12 @@ _PASSES = 6  # of adding conditions that turned out to be broken
 _MOST_PROGRAMMES = 300  # kept for further objectives
 _WORK_OF_ROW, _WORK_OF_CUTS = 8e-6, 4e-3  # nominal seconds
 _SAFE = 1e-13  # of a column's size, for the rounding of its excess
+_MOST_NUMBERS = 2**23  # in an array of differences of all pairs of rows of some columns
 
 
 def within_simplices(guarantee: Guarantee) -> Guarantee:
     """The same levels over the simplices around a set: at least as much, and linear."""
-    return Guarantee(SimplexSet(guarantee.uncertainty), guarantee.levels)
+    return Guarantee(SimplexSet(guarantee.uncertainty), guarantee.levels, guarantee.knows)
 
 
 def simplified(guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
@@ -49,41 +50,47 @@ class PrivateColumns:
     single row that all s share.
     """
 
-    def __init__(self, guarantees: Sequence[Guarantee], *, hidden: bool = False) -> None:
-        """Take the guarantees, and whether columns may not depend on s."""
-        # conditions of curved sets come first, and each is in use only where it is needed
-        self._guarantees = sorted(guarantees, key=lambda g: is_linear(g.uncertainty))
-        self._curved = [g for g in self._guarantees if not is_linear(g.uncertainty)]
+    def __init__(
+        self, guarantees: Sequence[Guarantee], *, hidden: bool = False, apart: bool = False
+    ) -> None:
+        """Take the guarantees, and whether columns may not depend on s.
+
+        With `apart` conic programmes let all conditionals vary independently, as they do on large
+        tables: they are smaller, and find columns that are a little less useful.
+        """
+        self._guarantees = guarantees
         self._table = table = guarantees[0].table
         n_s, n_u = table.n_s, table.n_u
         self.weights: Array = table.p_su.sum(axis=0, keepdims=True) if hidden else table.p_su
         index = np.arange(self.weights.size).reshape(self.weights.shape)
         self._variable = np.broadcast_to(index, (n_s, n_u))
-        self._n_curved = sum(int(g.is_promised_pair.sum()) for g in self._curved)
-        self.is_joint = self._n_curved * n_u <= _MOST_JOINT
-        # beside linear conditions, simplices around curved sets keep large programmes linear
-        self.is_linear = not self._curved or (
-            not self.is_joint and len(self._curved) < len(self._guarantees)
-        )
-        self._is_conic = all(is_conic(g.uncertainty) for g in guarantees)
+        seen = [Seen.of(g, self._variable) for g in guarantees]
+        # conditions of curved sets come first, and each is in use only where it is needed
+        self._seen = sorted(seen, key=lambda x: is_linear(x.by_rows.uncertainty))
+        self._curved = [x for x in self._seen if not is_linear(x.by_rows.uncertainty)]
+        n_pairs = [int(g.is_promised_pair.sum()) for g, _ in self._curved]
+        self._n_curved = sum(n_pairs)
+        n_joint = sum(n * g.table.n_u for n, (g, _) in zip(n_pairs, self._curved, strict=True))
+        self.is_joint = not apart and n_joint <= _MOST_JOINT
+        self.is_linear = not self._curved
+        self._is_conic = all(is_conic(g.uncertainty) for g, _ in self._seen)
         self._programmes: dict[bytes, ConicProgramme | PolyhedralProgramme] = {}
 
     @cached_property
     def _conditions(self) -> Sequence[Block]:
         """Blocks that are in use only where they are needed."""
         if not self.is_joint:
-            inner = [within_simplices(g) if self.is_linear else g for g in self._curved]
-            return [apart(g, self._variable) for g in inner]
+            return [apart(g, variable) for g, variable in self._curved]
         return [
-            pair(g.uncertainty, self._variable, s_1, s_2, float(g.factors[s_1, s_2]))
-            for g in self._curved
+            pair(g.uncertainty, variable, s_1, s_2, float(g.factors[s_1, s_2]))
+            for g, variable in self._curved
             for s_1, s_2 in np.argwhere(g.is_promised_pair).tolist()
         ]
 
     @cached_property
     def _always(self) -> Sequence[Block]:
         """Blocks that are always in use."""
-        return [linear(g, self._variable) for g in self._guarantees if is_linear(g.uncertainty)]
+        return [linear(g, variable) for g, variable in self._seen if is_linear(g.uncertainty)]
 
     @cached_property
     def work(self) -> float:
@@ -114,20 +121,60 @@ class PrivateColumns:
 
         Conditions are the promised pairs of all guarantees, those of curved sets first.
         """
-        n_s = self._variable.shape[0]
-        T = np.ascontiguousarray(np.broadcast_to(columns, (len(columns), n_s, columns.shape[2])))
-        return np.concatenate(
-            [
-                g.uncertainty.largest_differences(T, g.factors)[:, g.is_promised_pair]
-                for g in self._guarantees
-            ],
-            axis=1,
-        )
+        flat = np.ascontiguousarray(columns).reshape(len(columns), -1)
+        return np.concatenate([_excess(seen, flat) for seen in self._seen], axis=1)
+
+    def keeps(self, columns: Array) -> Flags:
+        """Which columns keep every guarantee where all conditionals of F vary apart.
+
+        That is more than is asked for, and quick to see.
+        """
+        flat = columns.reshape(len(columns), -1)
+        kept = np.ones(len(flat), bool)
+        for g, variable in sorted(
+            self._seen, key=lambda x: isinstance(x[0].uncertainty, BudgetSet)
+        ):
+            rest = np.flatnonzero(kept)
+            if not rest.size:
+                break
+            kept[rest] = _is_kept(
+                g, flat[np.ix_(rest, variable.ravel())].reshape(-1, *variable.shape)
+            )
+        return kept
+
+    @cached_property
+    def _limits(self) -> tuple[Array, Array]:
+        """Largest T[s, u]/T[s', u], and T[s, u]/T[s', u'], by linear guarantees; ∞ without."""
+        n_s = len(self._variable)
+        one_u, any_u = np.full((2, n_s, n_s), np.inf)
+        for g in self._guarantees:
+            if isinstance(g.uncertainty, GivenU):
+                one_u = np.minimum(one_u, g.factors)
+            elif isinstance(g.uncertainty, AllDistributions) and not g.knows:
+                any_u = np.minimum(any_u, g.factors)
+        return np.minimum(one_u, any_u), any_u
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether a linear guarantee limits every entry by others."""
+        return bool(np.isfinite(self._limits[0]).any(axis=1).all())
+
+    def windows(self, columns: Array) -> tuple[Array, Array]:
+        """What linear guarantees allow each entry, if the others stay as they are."""
+        one_u, any_u = (x[None, :, :, None] for x in self._limits)
+        T, low, high = columns[:, None], columns.min(axis=2), columns.max(axis=2)
+        with np.errstate(invalid="ignore"):  # ∞ times an entry of 0 limits nothing
+            most = np.nanmin(one_u * T, axis=2)
+            most = np.fmin(most, np.nanmin(any_u * low[:, None, :, None], axis=2))
+        # the least: T[s', u] ≤ e^E[s', s] T[s, u]
+        least = (T / one_u.swapaxes(1, 2)).max(axis=2)
+        least = np.maximum(least, (high[:, None, :, None] / any_u.swapaxes(1, 2)).max(axis=2))
+        return least, most
 
     @cached_property
     def _room(self) -> Array:
         """What the constant column leaves of every condition: e^E - 1."""
-        return np.concatenate([g.factors[g.is_promised_pair] for g in self._guarantees]) - 1
+        return np.concatenate([g.factors[g.is_promised_pair] for g, _ in self._seen]) - 1
 
     def pulled_in(self, columns: Array) -> Array:
         """Columns moved towards the constant one by the least that makes them private.
@@ -223,3 +270,32 @@ class PrivateColumns:
             kind = PolyhedralProgramme if self.is_linear else ConicProgramme
             programme = self._programmes[key] = kind(self.weights.ravel(), blocks)
         return programme
+
+
+_APART = 1e-9  # of a level: what rounding may add
+
+
+def _is_kept(g: Guarantee, T: Array) -> Flags:
+    """Which columns, shape (columns, rows, n), keep all levels where conditionals vary apart."""
+    if isinstance(g.uncertainty, GivenU):
+        limit = (1 + _APART) * g.factors
+        is_free = ~g.is_promised_pair
+        i, j = np.nonzero(~is_free)
+        return np.asarray((T[:, i] <= limit[i, j][:, None] * T[:, j]).all(axis=(1, 2)))
+    n, rows = T.shape[:2]
+    low, high = g.uncertainty.mean_range(T.reshape(n * rows, -1), np.tile(np.arange(rows), n))
+    low, high = low.reshape(n, rows), high.reshape(n, rows)
+    i, j = np.nonzero(g.is_promised_pair)
+    return np.asarray((high[:, i] <= (1 + _APART) * g.factors[i, j] * low[:, j]).all(axis=1))
+
+
+def _excess(seen: Seen, columns: Array) -> Array:
+    """The excess of columns, shape (columns, variables), at the pairs of one guarantee."""
+    g, variable = seen
+    told = g.is_promised_pair
+    found = np.empty((len(columns), int(told.sum())))
+    step = max(1, _MOST_NUMBERS // told.size)
+    for i in range(0, len(columns), step):
+        T = np.ascontiguousarray(columns[i : i + step, variable])
+        found[i : i + step] = g.uncertainty.largest_differences(T, g.factors)[:, told]
+    return found

@@ -111,7 +111,8 @@ def _begin_with_polyopt(search: Search, first: Guarantee, limit: Limit, *, is_la
     """Add the columns of PolyOpt for the first guarantee; whether a time limit cut it short."""
     p_min, lowest = first.uncertainty.conditional_bounds[0], float(first.levels.min())
     found = best_columns(first.table.p_su, p_min, lowest, distinct=True, deadline=limit)
-    if first.uncertainty.is_simplex and first.is_uniform:  # all further ones cost something
+    is_its_own = first.is_uniform and not first.knows
+    if first.uncertainty.is_simplex and is_its_own:  # all further ones cost something
         search.bound = min(search.bound, found.bound)
     columns = np.moveaxis(found.Q, 2, 0)
     search.add(search.private.pulled_in(columns))

@@ -28,7 +28,7 @@ def reduced(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
         if isinstance(F, AllDistributions | GivenU):
             kept.append(guarantee)
         elif ceiling.is_around(F):
-            kept.append(Guarantee(KnownDistribution(F.table), guarantee.levels))
+            kept.append(Guarantee(KnownDistribution(F.table), guarantee.levels, guarantee.knows))
     return kept
 
 
