@@ -182,13 +182,8 @@ function unary({ own, other }, bits) {
 }
 
 /** Levels for classes of s and u; the last output is what all others leave. `parts` are as in the file. */
-function sets([s_partitions, u_partitions, outputs], bits) {
-  const [of_s, of_u] = [partitions(s_partitions, "s_partitions"), partitions(u_partitions, "u_partitions")];
-  const one = 1n << BigInt(bits);
-  if (!Array.isArray(outputs) || !outputs.length) throw new ProtocolError("Expected at least one output.");
-  const columns = outputs.map((output) => column(output, of_s, of_u, one));
-  const [n_s, n_u] = [of_s[0].classes.length, of_u[0].classes.length];
-  const rest = remainder(columns, n_s, n_u, one);
+function sets(parts, bits) {
+  const { shape: [n_s, n_u], columns, rest } = setsOf(parts, bits);
   return {
     shape: [n_s, n_u],
     words: 1,
@@ -199,6 +194,16 @@ function sets([s_partitions, u_partitions, outputs], bits) {
     parts: () => [numbered(columns.length + 1)],
     readsSensitive: columns.some(({ levels }) => levels.some((row) => row.some((x, B) => x !== levels[0][B]))),
   };
+}
+
+/** The outputs of a channel of sets, with their partitions and levels, and the remainder by s and u. */
+export function setsOf([s_partitions, u_partitions, outputs], bits) {
+  const [of_s, of_u] = [partitions(s_partitions, "s_partitions"), partitions(u_partitions, "u_partitions")];
+  const one = 1n << BigInt(bits);
+  if (!Array.isArray(outputs) || !outputs.length) throw new ProtocolError("Expected at least one output.");
+  const columns = outputs.map((output) => column(output, of_s, of_u, one));
+  const shape = [of_s[0].classes.length, of_u[0].classes.length];
+  return { shape, columns, rest: remainder(columns, ...shape, one) };
 }
 
 /** Partitions of the same values: the class of each value, and how many classes there are. */

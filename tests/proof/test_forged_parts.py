@@ -53,7 +53,7 @@ def test_no_false_claim_about_a_part_is_accepted(tmp_path):
 def test_a_witness_reaches_what_the_audit_finds_and_never_more(set_kind):
     rng = np.random.default_rng(3)
     reached = []
-    for kind in ("dense", "independent", "choice", "unary"):
+    for kind in ("dense", "independent", "choice", "unary", "sets"):
         some = parts.random_parted(rng, kind, forgeries.SETS[set_kind])
         document = some.document(some.guarantee(parts.capped(some.truth), some.constants()))
         claim = part_forgeries.last(document)

@@ -43,7 +43,17 @@ Rng = np.random.Generator
 Axes = tuple[int, ...]
 Checker = Callable[[Sequence[Document]], list[str | None]]  # what was wrong with each, or None
 
-KINDS = ("dense", "independent", "choice", "unary", "dense", "choice", "independent", "unary")
+KINDS = (
+    "dense",
+    "independent",
+    "choice",
+    "unary",
+    "sets",
+    "dense",
+    "choice",
+    "independent",
+    "unary",
+)
 _PER_BASE = 20
 _TIGHT = 1e-9  # of a log-ratio: floats and the margin of a witness
 _MALFORMED = 0.12  # of the claims

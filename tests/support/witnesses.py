@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from tests.support.page_checker import written_out
+
 Document = dict[str, Any]
 Axes = tuple[int, ...]
 Word = tuple[int, ...]
@@ -66,12 +68,16 @@ def likelihood(channel: Document, report: Word) -> list[list[int]]:
 
 
 def _likelihoods(channel: Document, some: list[Word]) -> list[list[list[int]]]:
-    parts = {name: integers(x) for name, x in channel.items() if name not in ("kind", "bits")}
+    parts = {name: x for name, x in channel.items() if name not in ("kind", "bits")}
+    if channel["kind"] == "sets":
+        parts = {"Q": written_out(channel["bits"], **parts)}
+    else:
+        parts = {name: integers(x) for name, x in parts.items()}
     return [_likelihood(channel, parts, report) for report in some]
 
 
 def _likelihood(channel: Document, parts: dict[str, Any], report: Word) -> list[list[int]]:
-    if channel["kind"] == "dense":
+    if channel["kind"] in ("dense", "sets"):
         return [[row[report[0]] for row in rows] for rows in parts["Q"]]
     if channel["kind"] == "independent":
         return [[a[report[0]] * b[report[1]] for b in parts["r_u"]] for a in parts["r_s"]]
@@ -92,6 +98,8 @@ def reports(rng: np.random.Generator, channel: Document) -> list[Word]:
     """The reports of a channel; some of them where there are many."""
     if channel["kind"] == "dense":
         return [(y,) for y in range(len(channel["Q"][0][0]))]
+    if channel["kind"] == "sets":
+        return [(y,) for y in range(len(channel["outputs"]) + 1)]
     if channel["kind"] == "independent":
         each = range(len(channel["r_s"][0])), range(len(channel["r_u"][0]))
         return list(itertools.product(*each))

@@ -11,7 +11,7 @@
 
 import { claimsFrom, entriesOf, inWords, unpromised } from "../claims.js";
 import { ProtocolError } from "../errors.js";
-import { labelsOf, protocolFrom } from "../rldp.js";
+import { labelsOf, protocolFrom, setsOf } from "../rldp.js";
 import { opened } from "../signatures.js";
 import { ceil, exactly, expBelow, floor, largest, ONE, smallest, spend, withBudget } from "./numbers.js";
 import { constantOf, setOf } from "./sets.js";
@@ -137,7 +137,8 @@ function checkPromise(claim, { counts, certificate }, channel, shape, sizes) {
   const readProof = (multipliers, joint) => proofOf(multipliers, joint, SETS_WITH_MULTIPLIERS.includes(claim.kind));
   if (claim.kind === "given-u") {
     const nothing = readProof(first, second);
-    for (let u = 0; u < shape[1]; u++) channel.given([u]).prove(F.given([u]), levels, nothing);
+    if (channel instanceof Sets) channel.proveGivenU(levels);
+    else for (let u = 0; u < shape[1]; u++) channel.given([u]).prove(F.given([u]), levels, nothing);
   } else if (!claim.knows.length) {
     channel.prove(F, levels, readProof(first, second));
   } else {
@@ -180,6 +181,7 @@ function levelsOf(levels) {
   const least = (found) => (found.length ? smallest(found.map(([, , level]) => E(level))) : null);
   return {
     promised: pairs.map(([s1, s2, level]) => [s1, s2, E(level)]),
+    least: least(pairs),
     leastOf: (s) => least(pairs.filter(([s1]) => s1 === s)),
     leastAgainst: (s) => least(pairs.filter(([, s2]) => s2 === s)),
   };
@@ -385,6 +387,78 @@ class UnaryByCell {
   }
 }
 
+/** Levels for classes of s and u, and a remainder; U values of a class are one, as a mean over them is that of the class. */
+class Sets {
+  constructor({ columns, rest }) {
+    [this.columns, this.rest] = [columns, rest];
+  }
+
+  given(group) {
+    const within = new Map();
+    for (const { j } of this.columns) {
+      if (!within.has(j)) within.set(j, { ...j, classes: group.map((u) => j.classes[u]) });
+    }
+    spend(2 * within.size * group.length);
+    return new Sets({ columns: this.columns.map((column) => ({ ...column, j: within.get(column.j) })), rest: cut(this.rest, group) });
+  }
+
+  prove(F, levels, proof) {
+    const joint = jointOf(proof, 3);
+    if (proof.tables) throw new ProtocolError("Expected no multipliers for a channel of sets: whoever checks it looks for them.");
+    const seen = new Map();
+    const merged = (j) => {
+      if (!seen.has(j)) seen.set(j, byClass(F, j.classes));
+      return seen.get(j);
+    };
+    this.columns.forEach(({ i, j, levels: rows }, y) => {
+      const [of_classes, present] = merged(j);
+      spend(rows.length * present.length + 2 * i.classes.length);
+      const each = rows.map((row) => present.map((B) => row[B]));
+      this.#output(of_classes, levels, y, i.classes.map((A) => each[A]), joint);
+    });
+    spend(2 * this.rest.length * this.rest[0].length);
+    this.#output(F, levels, this.columns.length, this.rest, joint);
+  }
+
+  /** Someone who knows U: each class of each output, and each column of the remainder, with one entry for each s. */
+  proveGivenU(levels) {
+    const compare = (q, what) => {
+      if (isEasy(levels, q, q)) return;
+      for (const [s1, s2, E] of levels.promised) {
+        if (!holds(E, q[s1] * ONE, q[s2] * ONE)) throw new ProtocolError(`Not proved: ${what} at s = ${s1} against s = ${s2}, given U.`);
+      }
+    };
+    this.columns.forEach(({ i, levels: rows }, y) => {
+      spend(rows.length * rows[0].length + 2 * i.classes.length * rows[0].length);
+      rows[0].forEach((_, B) => compare(i.classes.map((A) => rows[A][B]), `output ${y}`));
+    });
+    spend(2 * this.rest.length * this.rest[0].length);
+    columnsOf(this.rest).forEach((q) => compare(q, "the remainder"));
+  }
+
+  /** One output, whose columns by s are q: by its extremes, by bounds of each side, or by a lemma on both. */
+  #output(F, levels, y, q, joint) {
+    spend(4 * q.length);
+    if (isEasy(levels, q.map(largest), q.map(smallest))) return;
+    const bounds = q.map((x, s) => F.bounds(s, x, F.multipliers(s, x)));
+    for (const [s1, s2, E] of levels.promised) {
+      const sides = [{ s: s1, a: 1n, q: q[s1] }, { s: s2, a: 1n, q: q[s2] }];
+      show(F, E, [bounds[s1][0], bounds[s2][1]], sides, joint(y, s1, s2), `output ${y} at s = ${s1} against s = ${s2}`);
+    }
+  }
+}
+
+/** Whether the largest entry of all meets the smallest of all at the least level of any pair. */
+const isEasy = (levels, highs, lows) => levels.least === null || holds(levels.least, largest(highs) * ONE, smallest(lows) * ONE);
+
+/** F with the U values of each class made one, and the classes that have values. */
+function byClass(F, classes) {
+  spend(3 * F.counts.length * classes.length);
+  const groups = new Map();
+  classes.forEach((B, u) => (groups.has(B) ? groups.get(B).push(u) : groups.set(B, [u])));
+  return [F.merged([...groups.values()]), [...groups.keys()]];
+}
+
 const CHANNELS = new Map([
   ["dense", Dense],
   ["independent", Independent],
@@ -394,6 +468,10 @@ const CHANNELS = new Map([
 
 /** The channel of a document whose form and sums have been checked. */
 function channelOf(document, [n_s, n_u]) {
+  if (document.get("kind") === "sets") {
+    const parts = ["s_partitions", "u_partitions", "outputs"].map((name) => document.get(name));
+    return new Sets(setsOf(parts, Number(document.get("bits"))));
+  }
   const parts = Object.fromEntries([...document].filter(([name]) => name !== "kind" && name !== "bits").map(([name, part]) => [name, integers(part)]));
   const isByCell = document.get("kind") === "unary" && parts.other.length !== n_s;
   if (!isByCell) return new (CHANNELS.get(document.get("kind")))(parts);

@@ -45,6 +45,18 @@ class Everything {
     return made;
   }
 
+  /** F with the U values of each class made one, for vectors that are constant on classes: they have the same means. */
+  merged(groups) {
+    const made = Object.assign(Object.create(Object.getPrototypeOf(this)), this);
+    made.records(added(this.counts, groups));
+    return made;
+  }
+
+  /** Good multipliers of a column for `bounds`, where a certificate has none; most sets need none. */
+  multipliers() {
+    return undefined;
+  }
+
   /** Whether anything is known of R_s. */
   isSeen(s) {
     return this.totals[s] > 0n;
@@ -63,6 +75,7 @@ class Everything {
 }
 
 const within = (rows, group) => rows.map((row) => group.map((u) => row[u]));
+const added = (rows, groups) => rows.map((row) => groups.map((group) => sum(group.map((u) => row[u]))));
 
 /** The vectors c_1 = a1 q1 and c_2 = -E a2 q2, in units of 1/ONE. */
 const vectors = (E, first, second) => [first.q.map((x) => first.a * x * ONE), second.q.map((x) => -E * second.a * x)];
@@ -86,6 +99,12 @@ class Polytope extends Everything {
   given(group) {
     const made = super.given(group);
     made.corners = this.corners.map((table) => within(table, group));
+    return made;
+  }
+
+  merged(groups) {
+    const made = super.merged(groups);
+    made.corners = this.corners.map((table) => added(table, groups));
     return made;
   }
 
@@ -121,9 +140,31 @@ class Polytope extends Everything {
   }
 }
 
-/** Sets with one budget for all s: V, h and η b of one kind of ball. */
+const HALVINGS = 34; // of the logarithm of a multiplier
+const floats = (values) => values.reduce((a, b) => a + b, 0);
+
+/** Sets with one budget for all s: V, h and η b of one kind of ball, and in floats whether d - V falls in d. */
 class Budget extends Everything {
   hasMultipliers = true;
+
+  /** By bisection in floats: any μ and ν give bounds, good ones tight bounds. They lie beyond the ends of the column. */
+  multipliers(s, q) {
+    spend(60 * (q.length + 4));
+    const [high, low] = [largest(q), smallest(q)];
+    if (high === low || !this.isSeen(s)) return undefined;
+    const range = Number(high - low);
+    const distance = (gaps) => {
+      const points = gaps.map((gap, u) => [Number(this.counts[s][u]) / Number(this.totals[s]), Number(gap) / range]).filter(([r]) => r);
+      let [least, most] = [-60, 60]; // of its logarithm, in units of the range
+      for (let i = 0; i < HALVINGS; i++) {
+        const middle = (least + most) / 2;
+        if (this.isFalling(s, points.map(([r, gap]) => [r, gap + 2 ** middle]))) least = middle;
+        else most = middle;
+      }
+      return BigInt(Math.round(range * 2 ** most));
+    };
+    return [high + distance(q.map((x) => high - x)), low - distance(q.map((x) => x - low))];
+  }
 
   bounds(s, q, multipliers) {
     const [high, low] = super.bounds(s, q);
@@ -157,6 +198,14 @@ class Power extends Budget {
     const raised = ONE + ceil(M * (M - D) * top * ONE, D * D * 2n * this.n * bottom);
     this.sigma = root(raised ** D * ONE ** (M - D), m) + 1n; // 1 + b
     while (this.sigma ** M < raised ** D * ONE ** (M - D)) this.sigma += 1n;
+  }
+
+  isFalling(s, points) {
+    const k = 1 + ((Number(this.sigma) / Number(ONE) - 1) * Number(this.n)) / Number(this.totals[s]);
+    const q = this.m / this.d;
+    const A = floats(points.map(([r, g]) => r * g ** (1 - 1 / q)));
+    const slope = floats(points.map(([r, g]) => r * g ** (-1 / q)));
+    return A ** (1 / (q - 1)) * slope > k ** (q / (q - 1));
   }
 
   V(s, gaps) {
@@ -193,6 +242,12 @@ class KullbackLeibler extends Budget {
   constructor(counts, quantile) {
     super(counts);
     this.x = quantile;
+  }
+
+  isFalling(s, points) {
+    const kappa = Number(this.x[0]) / Number(this.x[1]) / 2 / Number(this.totals[s]);
+    const log_G = floats(points.map(([r, g]) => r * Math.log(g)));
+    return log_G - kappa + Math.log(floats(points.map(([r, g]) => r / g))) > 0;
   }
 
   V(s, gaps) {
