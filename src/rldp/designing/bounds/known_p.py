@@ -118,7 +118,11 @@ def _extreme(p: Array, of_u: Array, of_means: Array) -> _Cone | None:
     if not p_s.all():  # nothing is known of P(u|s)
         return _Cone(columns, counted)
     t = (T * p).sum(axis=2) / p_s
-    is_kept, mixed, n_columns = np.ones(len(T), bool), list[tuple[Array, Array, Array]](), len(T)
+    is_kept, mixed, n_columns = (
+        np.ones(len(T), bool),
+        list[tuple[Indices, Indices, Array]](),
+        len(T),
+    )
     for s in range(2):
         factor = float(of_means[s, 1 - s])
         if not np.isfinite(factor):
