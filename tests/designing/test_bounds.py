@@ -343,6 +343,11 @@ def test_the_best_is_the_largest_and_is_named():
     assert not found.is_interrupted
 
 
+def test_a_constant_needs_no_bound():
+    """U with one value: its share is 1, whatever is reported."""
+    assert best_bound(problem(rldp.Table([[30], [12], [5]]), "u")) is None
+
+
 def test_ctrl_c_leaves_the_best_so_far(monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt

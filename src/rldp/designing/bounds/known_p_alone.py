@@ -187,6 +187,8 @@ def _largest_gain(parts: _Parts, gains: _Gains, theta: Array) -> float:
             break
         which = np.argsort(-values, kind="stable")[:_ADDED]
         which = which[values[which] > 0]
+        if not which.size:
+            break
         T, gain = gains.columns(which, cells[which])
         programme.add_columns(T[:, seen], gain / unit)
     return best
