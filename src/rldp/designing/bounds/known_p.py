@@ -81,6 +81,8 @@ def _least(p: Array, A: Array, of_u: Array, of_means: Array) -> float | None:
     if cone is None:
         return None
     T, cells = cone
+    if not A[cells].any():  # only of cells without records
+        return 0.0
     factor = float(min(of_u[~np.eye(2, dtype=bool)].min(), of_means.min()))
     begin = simple_columns(p.shape, factor, distinct=True)[: p.size]  # randomised response
     theta = (begin * p).sum(axis=(1, 2)) / (factor + p.size - 1)

@@ -36,8 +36,9 @@ BOUNDS: Mapping[str, Callable[[BoundProblem], float | None]] = MappingProxyType(
 @on_one_thread
 def best_bound(problem: BoundProblem) -> Bound | None:
     """The largest of all bounds and its name; None where none is known."""
-    if not np.ptp(problem.A, axis=0).any():  # a constant is known without reports
-        return None
+    seen = problem.A[problem.p_su.ravel() > 0]
+    if not np.ptp(problem.A, axis=0).any() or not seen.any():
+        return None  # a constant is known without reports; nobody has what is estimated
     best: Bound | None = None
     try:
         for name, bound in BOUNDS.items():
