@@ -96,7 +96,11 @@ def _least(p: Array, A: Array, of_u: Array, of_means: Array) -> float | None:
         return 0.0
     programme = Programme(np.ones(T.shape[1]))
     programme.add_columns(T, gains / unit)
-    return second_moment(master.M, A[cells], programme.solved().duals * unit, T)
+    try:
+        alpha = programme.solved().duals * unit
+    except ArithmeticError:  # the solver gave up, and a design goes on without this bound
+        return 0.0
+    return second_moment(master.M, A[cells], alpha, T)
 
 
 def _extreme(p: Array, of_u: Array, of_means: Array) -> _Cone | None:
