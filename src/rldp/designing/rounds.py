@@ -206,9 +206,11 @@ class Rounds:
     def _add(self, columns: Array) -> float:
         """Add the best columns to the master, in place of those with the least mass."""
         master = self.master
-        size = columns.max(axis=1, keepdims=True)
-        _, first = np.unique((columns / size).round(_DIGITS), axis=0, return_index=True)
-        columns = columns[np.sort(first)]
+        there = set(_texts(master.columns))  # a column twice only makes Newton's systems larger
+        new = {x: i for i, x in enumerate(_texts(columns)) if x not in there}
+        columns = columns[list(new.values())]
+        if not len(columns):
+            return 0.0
         reduced = master.gains(columns)
         most = max(_ADDED * self._cells, _LEAST_ADDED)
         columns = columns[np.argsort(-reduced, kind="stable")[:most]]
@@ -240,6 +242,12 @@ class Rounds:
         return ErrorSolution(
             _complete(Q, self._factor), self.master.error, bound, weights, is_interrupted
         )
+
+
+def _texts(columns: Array) -> list[bytes]:
+    """The same for columns that differ by rounding and by a factor only."""
+    size = columns.max(axis=1, keepdims=True)
+    return [column.tobytes() for column in (columns / size).round(_DIGITS)]
 
 
 def _complete(Q: Array, factor: float) -> Array:
