@@ -158,6 +158,7 @@ def test_a_checker_that_is_wrong_about_parts_accepts_a_false_claim(name, monkeyp
             "made.records(within(this.counts, group));",
             "made.records(within(this.counts, group)); made.n = 1n;",
         ),
+        ("prove.js", "[...groups.values()]", "[...groups.values()].reverse()"),
         ("prove.js", "return high * ONE <= E * low;", "return high * ONE <= E * low * 2n;"),
     ],
 )

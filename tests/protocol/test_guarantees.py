@@ -139,7 +139,7 @@ WHOLE_FAULTS = {
     "another epsilon": (["epsilon"], 0.5, "largest level of the first"),
     "a set beside": (["uncertainty"], {"kind": "all", "counts": [[1]]}, "none beside"),
     "a level of none": (["guarantees", 1, "levels"], "inf", "Expected a number"),
-    "an entry too many": (["guarantees", 1, "words"], "private", "entries certificate, levels"),
+    "an entry too many": (["guarantees", 1, "words"], "private", "Expected no .words."),
     "no certificate": (["guarantees", 1, "certificate"], None, "entries certificate, levels"),
     "version 1": (["version"], 1, "missing"),
     "version 4": (["version"], 4, "of version 4; this package reads 1, 2 or 3"),
