@@ -62,7 +62,8 @@ def test_a_witness_reaches_what_the_audit_finds_and_never_more(set_kind):
             truth = float(some.truth[found.s1, found.s2])
             if np.isfinite(ratio) and witnesses.is_member(claim["uncertainty"], found.P):
                 assert ratio <= truth * (1 + 1e-7) + 1e-9
-                best = max(best, ratio / truth)
+                if truth:  # a channel of sets may tell nothing of a pair
+                    best = max(best, ratio / truth)
         reached.append(best)
     assert sum(best > 0.99 for best in reached) >= 2
 
