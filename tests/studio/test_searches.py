@@ -250,7 +250,7 @@ def test_a_curve_never_falls_and_says_where_its_value_is_from():
 
 def test_for_estimates_the_smaller_error_counts_at_a_larger_epsilon():
     def foreseen(error):
-        return Outlook(error, error, 1000, 4, 1.0, 6.0)
+        return Outlook(error, error, 1000, 4, 1.0, float("nan"), 6.0)
 
     found = curve(
         [

@@ -478,7 +478,7 @@ class _Column(NamedTuple):
 def _renumbered(classes: Any) -> tuple[Indices, Partitions]:
     """The classes that occur, in order of appearance, and the number of each value's class."""
     found, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
+    order = np.argsort(first, kind="stable")
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
     small = np.uint8 if len(found) <= 2**8 else np.uint16
