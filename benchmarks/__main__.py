@@ -15,6 +15,7 @@ NAMES = (
     "optimal",
     "large",
     "layers",
+    "prices",
     "goals",
     "load",
     "compare",

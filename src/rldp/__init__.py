@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.prices import MergingPrice, PromisePrice, merging_prices, promise_prices
     from rldp.designing.programmes import ceiling, srr_threshold
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import (
@@ -129,10 +130,12 @@ __all__ = [
     "KLSet",
     "KeptColumnsWarning",
     "KnownDistribution",
+    "MergingPrice",
     "MissingExtraError",
     "ParameterError",
     "Plan",
     "PolytopeSet",
+    "PromisePrice",
     "PublicProtocol",
     "ReadingWarning",
     "Regression",
@@ -162,9 +165,11 @@ __all__ = [
     "identifiability",
     "levels",
     "load",
+    "merging_prices",
     "mutual_information",
     "new_key",
     "plan",
+    "promise_prices",
     "read_matrix",
     "read_table",
     "regress",
@@ -207,6 +212,7 @@ _HOMES = {
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
+    "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
     "designing.programmes": ("ceiling", "srr_threshold"),
     "designing.solve_epsilon": ("solve_epsilon",),
     "tables.read_table": ("read_table",),

@@ -15,8 +15,10 @@ from scipy.stats import binom
 from rldp import (
     AllDistributions,
     ChiSquareSet,
+    Column,
     GivenU,
     KnownDistribution,
+    Schema,
     Simulation,
     Table,
     audit,
@@ -97,6 +99,41 @@ def test_every_attacker_by_the_literal_loop(case):
     assert found["stranger"].without == pytest.approx(prior)
     if "knows_u" in found:
         assert found["knows_u"].without == pytest.approx(loop(table.p_su.T.tolist()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_someone_who_knows_part_of_u_by_the_literal_loop(seed):
+    """Of the parts with the largest ε the one whose best guess is right most often."""
+    rng = np.random.default_rng(seed)
+    schema = Schema(
+        (Column("S", ("no", "yes")),), (Column("a", ("0", "1")), Column("b", ("0", "1", "2")))
+    )
+    table = Table.from_schema(rng.integers(5, 100, (2, 6)), schema)
+    Q = rng.dirichlet(np.ones(4), (2, 6))
+    parts = {("a",): lambda u: u // 3, ("b",): lambda u: u % 3}
+    loops = {}
+    for names, k_of in parts.items():
+        values = {k_of(u) for u in range(6)}
+        loops[names] = loop(
+            [sum(table.p_su[s, u] * Q[s, u, y] for u in range(6) if k_of(u) == k) for s in range(2)]
+            for k, y in itertools.product(values, range(4))
+        )
+    one = {("a",): 0.3, ("b",): 0.7}
+    (found,) = attackers.knows_part(DenseChannel(Q), table, one)
+    assert (found.knows, found.epsilon) == (("b",), 0.7)
+    assert found.with_report == pytest.approx(loops["b",])
+    same = dict.fromkeys(parts, 0.7)
+    (found,) = attackers.knows_part(DenseChannel(Q), table, same)
+    assert found.with_report.right == pytest.approx(max(known.right for known in loops.values()))
+    told = risk(Q, ChiSquareSet(table), simulations=1)
+    worst = max(told.audit.epsilon_given_part.values())
+    assert [a.epsilon for a in told.attackers if a.name == "knows_part"] == [worst]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attackers, "_MOST_ENTRIES", 0)
+        (bound,) = attackers.knows_part(DenseChannel(Q), table, told.audit.epsilon_given_part)
+    assert bound.is_bound
+    assert bound.with_report.right >= loops[bound.knows].right - 1e-12
+    assert attackers.knows_part(DenseChannel(Q), table, {}) == ()
 
 
 @pytest.mark.slow
@@ -228,7 +265,8 @@ def test_simulated_people_are_guessed_as_often_as_the_figures_say():
 
 def test_over_f_alone_someone_who_knows_u_learns_almost_everything():
     """6 incomes × 10 groups at ε = 1: a stranger gains nothing, who knows U is right for 80 %."""
-    stranger, knows_u, _ = attackers_of(design(ChiSquareSet(survey()), 1.0, "ue-cr"))
+    p = design(ChiSquareSet(survey()), 1.0, "ue-cr")
+    stranger, _, knows_u, _ = attackers_of(p)
     assert stranger.with_report.right == pytest.approx(stranger.without.right, abs=0.01)
     assert knows_u.without.right < 0.35
     assert knows_u.with_report.right > 0.75
@@ -240,7 +278,7 @@ def test_a_level_given_u_limits_the_odds_of_someone_who_knows_u(name):
     """In the audit's own words; and for every u, report and pair of S values by the loop."""
     table = survey()
     p = design(ChiSquareSet(table), 1.0, name, epsilon_given_u=1.0)
-    stranger, knows_u, _ = attackers_of(p)
+    stranger, _, knows_u, _ = attackers_of(p)
     assert knows_u.epsilon <= 1 + 1e-9
     assert knows_u.with_report.right <= at_most(table.p_su, 1.0).right
     told = attacker_in_words(knows_u, p.schema)

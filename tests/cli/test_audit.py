@@ -97,7 +97,7 @@ def test_the_report_says_everything_in_80_columns(folder, capsys):
         f"{100 * found.values[2].posterior:.1f} %",
         "855 → 855",
         "someone who knows sex",
-        "someone who knows more than assumed",
+        "anyone else, whatever is true",
         "a stranger with 2 fresh reports",
         f"2 fresh reports of one person: ε = {rounded_up(found.repeated.epsilon)}",
         f"F held the truth in {100 * found.coverage.simulated:.1f}",

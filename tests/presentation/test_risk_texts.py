@@ -50,7 +50,7 @@ def test_every_attacker_has_a_row_and_a_sentence(p):
     assert [row[0] for row in rows] == [
         "a stranger",
         "someone who knows U",
-        "someone who knows more than assumed",
+        "anyone else, whatever is true",
         "a stranger with 2 fresh reports",
     ]
     for attacker, row in zip(found, rows, strict=True):

@@ -152,7 +152,7 @@ def test_layers_say_whom_each_of_them_protects_against():
     """IR at ε = 1 keeps a smaller ε against those who know U: promised, it is no more denied."""
     F = ChiSquareSet(TABLE)
     channel = design(F, 1.0, "grr-cr").channel
-    given_u = rldp.audit(channel, F).epsilon_given_u + 1e-3
+    given_u = rldp.audit(channel, F).epsilon_given_u + 5e-4
     whole = rldp.audit(channel, F).epsilon_all + 1e-3
     alone = layered(Guarantee(F, 1.0), channel=channel)
     assert further_promises(alone, F) == []
@@ -168,11 +168,51 @@ def test_layers_say_whom_each_of_them_protects_against():
     knows_u, everyone = further_promises(told, F)
     assert "whatever distribution is true, for someone who knows the person's U" in knows_u
     assert f"e^{brief_up(given_u)} " in knows_u
-    assert everyone.endswith("whatever else is known of the person")
+    assert "they know of the person, such as which values of U are possible for them" in everyone
     assert f"e^{brief_up(whole)} " in everyone
     left = not_covered(told, F)
     assert not any(s.startswith(("someone who knows", "a distribution outside")) for s in left)
     assert any(f"k · {brief_up(given_u)} for someone who knows U" in s for s in left)
+
+
+def test_those_who_know_part_of_u_are_named():
+    """A promise to each part is told once; without it, what an audit finds is told of the worst."""
+    schema = Schema(
+        (Column("income", ("low", "high")),),
+        (Column("sex", ("f", "m")), Column("age", ("young", "old"))),
+    )
+    F = ChiSquareSet(Table.from_schema([[90, 40, 30, 60], [20, 70, 80, 50]], schema))
+    p = design(F, 1.0, "ue-cr")  # by name it promises nothing of them, as older files
+    (one,) = [s for s in not_covered(levels(p), F) if "someone who knows only" in s]
+    worst, epsilon = max(rldp.audit(p).epsilon_given_part.items(), key=lambda item: item[1])
+    assert one.startswith(f"someone who knows only {worst[0]} of a person, and not all of sex, age")
+    assert number(one) == pytest.approx(epsilon, abs=DIGITS)
+
+    parts = [Guarantee(F, epsilon + 0.1, knows=name) for name in ("sex", "age")]
+    alone, audited = rldp.auditing.audit.promise(p.channel), rldp.audit(p).epsilon_given_part
+    told = levels_of(1.0, alone, (*p.guarantees, *parts), audited)
+    (both,) = further_promises(told, F)
+    assert both.endswith("for someone who knows only sex, or only age of the person")
+    assert f"e^{brief_up(epsilon + 0.1)} " in both
+    assert not any("knows only" in s for s in not_covered(told, F))
+    half = levels_of(1.0, alone, (*p.guarantees, parts[0]), audited)
+    assert any("knows only age of a person" in s for s in not_covered(half, F))
+
+
+def test_a_record_that_is_plainly_private_says_so_first():
+    """Whatever a file promises besides: k fresh reports have k · ε, and not 1 + (k − 1) · 6."""
+    F = ChiSquareSet(TABLE)
+    p = design(F, 1.0, "ue", epsilon_given_u=1.0, epsilon_all=6.0)
+    assert len(p.guarantees) == 3
+    told = levels(p)
+    assert "any two whole records too (plain LDP), whatever distribution is true" in promise(
+        told, F
+    )
+    assert promise(told, F).endswith("k fresh reports by e^(k · 1) at most")
+    assert further_promises(told, F) == []
+    assert not any("fresh reports" in s for s in not_covered(told, F))
+    assert any("k of them have k·ε" in s for s in covered(told, F))
+    assert rldp.repeated(p, 3).epsilon <= 3 + ROUNDING
 
 
 def test_a_wider_set_is_named_with_its_level():

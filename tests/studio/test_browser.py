@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -475,6 +475,41 @@ def _wishes(page, studio):
     page.goto(f"{studio.address}#step=protocol&{ADULT}&protocol=ue-cr")
     page.wait_for_selector("text=Some of the goal cannot be estimated from these reports")
     assert "The shares of race cannot all be estimated" in page.inner_text("main")
+
+
+@pytest.mark.usefixtures("little_work")  # which workers inherit
+def test_a_limit_for_those_who_know_part_of_u_and_its_price(page, studio):
+    cells = product(("low", "high"), "fm", ("young", "old"))
+    rows = [f"{','.join(cell)}\n" * (9 + 4 * ((i * 5) % 7)) for i, cell in enumerate(cells)]
+    content = "income,sex,age\n" + "".join(rows)
+    data = studio.session.add_file("people.csv", content.encode())
+    one = f"data={data}&s=income&u=sex&alpha=0.05&epsilon=1&goal=s"
+    page.goto(f"{studio.address}#step=tradeoff&{one}")
+    page.wait_for_selector("text=The best for the goal first: estimates of the shares of S")
+    assert not page.is_visible("#epsilon_given_part-kind")  # one column has no parts
+    page.goto(f"{studio.address}#step=tradeoff&{one}&u=age")
+    page.wait_for_selector("th >> text=ε, part known")
+    hint = page.inner_text("#epsilon_given_part-hint")
+    assert "some of the U columns of the person but not all" in hint
+    assert "at most a factor e^2, for every distribution in F" in hint
+    page.select_option("#epsilon_given_part-kind", "none")
+    hint = page.inner_text("#epsilon_given_part-hint")
+    assert hint.startswith("Not promised")
+    assert "more than someone who knows all of them" in hint
+    page.select_option("#epsilon_given_part-kind", "own")
+    page.fill("#epsilon_given_part", "1.5")
+    page.wait_for_selector("text=at most a factor e^1.5, for every distribution in F")
+    assert chosen(page)["epsilon_given_part"] == ["1.5"]
+
+    page.click("#price-promises")
+    page.wait_for_selector("#prices table >> nth=1")
+    told = page.inner_text("#prices")
+    assert "someone who knows some of the columns of U, and not the rest" in told
+    assert "as asked" in page.inner_text('#prices tr:has-text("ε = 1.5")')
+    assert "epsilon_given_part=1.5" in page.text_content("#prices details.same")
+    check_accessible(page)
+    page.select_option("#epsilon_given_part-kind", "auto")
+    page.wait_for_selector("#prices table", state="detached")  # it is not the price of this choice
 
 
 def test_a_search_ends_when_its_tab_is_closed(browser, studio, monkeypatch):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 from io import BytesIO
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -328,6 +329,7 @@ def test_protocols_are_ranked_by_the_goal(goal, client):
         ({"epsilon_all": "much"}, "epsilon_all"),
         ({"epsilon_all": None}, "epsilon_all"),
         ({"epsilon_all": 101}, "epsilon_all"),
+        ({"epsilon_given_part": "some"}, "epsilon_given_part"),
     ],
 )
 def test_a_wish_that_makes_no_sense_names_its_field(change, field, client):
@@ -362,6 +364,72 @@ def test_layers_and_goal_are_those_of_the_design(client, session):
     assert "--epsilon-given-u 0.8" in compared["command"]
     plain = asked(client, "curves", **(ADULT | table)).json()["code"]
     assert "goal" not in plain["python"] + plain["command"]  # what is done anyway is not said
+
+
+PEOPLE = "income,sex,age\n" + "".join(
+    f"{income},{sex},{age}\n" * (7 + 5 * ((i * 5) % 7))
+    for i, (income, sex, age) in enumerate(product(("low", "high"), "fm", ("young", "old")))
+)
+
+
+@pytest.mark.slow
+def test_someone_who_knows_some_columns_of_u_is_named_with_the_chosen_level(client, session):
+    choice = ADULT | {
+        "data": uploaded(client, "people.csv", PEOPLE.encode()).json()["id"],
+        "sensitive": ["income"],
+        "useful": ["sex", "age"],
+        "epsilon_given_part": 1.5,
+    }
+    designed(client, **choice)
+    p = session.design(Choice.from_request(choice))
+    assert {g.knows: g.epsilon for g in p.guarantees if g.knows} == {("sex",): 1.5, ("age",): 1.5}
+    told = asked(client, "protocol", **choice).json()
+    against = {promise["against"]: promise["text"] for promise in told["promises"]}
+    text = against["Someone who knows only sex, or only age of the person"]
+    assert "a factor e^1.5 ≤ 4.482. This is proved for every distribution" in text
+    assert "epsilon_given_part=1.5" in told["code"]["python"]
+    assert "--epsilon-given-part 1.5" in told["code"]["command"]
+    risk = asked(client, "risk", **choice).json()
+    levels = {level["over"]: level["epsilon"] for level in risk["levels"]}
+    for part, epsilon in rldp.audit(p).epsilon_given_part.items():
+        assert levels[f"over F, for someone who knows only {part[0]}"] == epsilon <= 1.5 + 1e-9
+    assert any("to someone who knows that sex, age is" in text for text in risk["sentences"])
+    points = asked(client, "curves", **choice).json()["at"]
+    for point in points:  # never shown smaller than it is
+        assert point["epsilon_given_part"] - 1e-9 <= float(point["known_part"])
+
+    grr_cr = choice | {"protocol": "grr-cr", "epsilon_given_part": "auto"}
+    designed(client, **grr_cr)
+    by_name = session.design(Choice.from_request(grr_cr))
+    worst, epsilon = max(rldp.audit(by_name).epsilon_given_part.items(), key=lambda item: item[1])
+    if epsilon > 1 + 1e-9:
+        told = asked(client, "protocol", **grr_cr).json()["promises"]
+        texts = {promise["against"]: promise["text"] for promise in told}
+        assert "did not promise" in texts[f"Someone who knows only {worst[0]} of the person"]
+
+
+@pytest.mark.slow
+def test_prices_are_those_of_the_package(client):
+    table = {"sensitive": ["sex"], "useful": ["race"], "goal": "s"}
+    told = {}
+    for what in ("promises", "mergings"):
+        job = asked(client, "prices", **(ADULT | table), what=what).json()
+        assert ended(client, job)["state"] == "done"
+        told[what] = progress(client, job)
+    F = rldp.ChiSquareSet(rldp.datasets.adult("sex", "race"))
+    (one,) = told["promises"]["tables"]
+    expected = [f"{price['people']:,.0f}" for price in rldp.promise_prices(F, 1.0, goal="s")]
+    assert [row[4] for row in one["rows"]] == expected
+    assert "rldp.promise_prices(F, 1, goal='s')" in told["promises"]["code"]["python"]
+    assert "--protocol best --goal s --prices" in told["promises"]["code"]["command"]
+    (one,) = told["mergings"]["tables"]
+    found = rldp.merging_prices(F, 1.0, goal="s")
+    assert [row[2] for row in one["rows"]] == [f"{merging['people']:,.0f}" for merging in found]
+
+    refused = asked(client, "prices", **(ADULT | table | {"goal": "information"}))
+    assert (refused.status_code, refused.json()["field"]) == (422, "goal")
+    refused = asked(client, "prices", **(ADULT | table), what="everything")
+    assert (refused.status_code, refused.json()["field"]) == (422, "what")
 
 
 def progress(client, job):

@@ -15,12 +15,14 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.auditing.audit import promise
+from rldp.auditing.levels import PartLevels, part_levels
 from rldp.auditing.repeated import law_of_several
 from rldp.channel import Channel, UnaryChannel
 from rldp.protocol.release_protocol import ReleaseProtocol
+from rldp.tables.parts import Part
 from rldp.tables.table import Table
 
-Name = Literal["stranger", "knows_u", "knows_more", "several_reports"]
+Name = Literal["stranger", "knows_part", "knows_u", "knows_more", "several_reports"]
 
 _RTOL = 1e-12  # a chance that is at a limit but for rounding counts as above it
 _MOST_ENTRIES = 2**22  # of a matrix that is built to be exact
@@ -40,15 +42,17 @@ class Attacker:
     """What someone knows of people's S without a report and with one.
 
     Attributes:
-        name: "stranger", who knows the population only; "knows_u", who knows a person's U too;
-            "knows_more", for whom S and U go together in any way, as they know more than was
-            assumed or the table is wrong about it; "several_reports", a stranger with several
-            fresh reports of one person.
+        name: "stranger", who knows the population only; "knows_part", who knows some columns of a
+            person's U and not the rest; "knows_u", who knows all of U; "knows_more", for whom S and
+            U go together in any way, as they know something else, such as that U is one of some
+            values, or as the table is wrong; "several_reports", a stranger with several fresh
+            reports of one person.
         reports: how many reports they see.
         without: what they know before.
         with_report: what they know after; at most that if `is_bound`.
         epsilon: the largest log of the factor by which their odds can change, in nats.
         is_bound: whether `with_report` are upper bounds.
+        knows: the columns of U that "knows_part" knows.
     """
 
     name: Name
@@ -57,6 +61,7 @@ class Attacker:
     with_report: Knowledge
     epsilon: float
     is_bound: bool
+    knows: tuple[str, ...] = ()
 
 
 def attackers_of(p: ReleaseProtocol) -> tuple[Attacker, ...]:
@@ -64,6 +69,7 @@ def attackers_of(p: ReleaseProtocol) -> tuple[Attacker, ...]:
     alone, channel, table = promise(p.channel), p.channel, p.table
     return (
         stranger(channel, table, p.epsilon),
+        *knows_part(channel, table, part_levels(p)),
         *([knows_u(channel, table, alone.epsilon_given_u)] if table.n_u > 1 else []),
         knows_more(channel, table, alone.epsilon_all),
     )
@@ -91,6 +97,38 @@ def stranger(channel: Channel, table: Table, epsilon: float, reports: int = 1) -
     return Attacker(name, reports, knowledge(p_s), found, epsilon, is_bound=False)
 
 
+def knows_part(channel: Channel, table: Table, levels: PartLevels) -> tuple[Attacker, ...]:
+    """Someone who knows the frequencies and the part of each person's U that tells most.
+
+    Args:
+        channel: what a person reports through.
+        table: whose frequencies are the truth.
+        levels: ε against those who know each part of U, over a set that holds the frequencies. The
+            largest counts, and of several the one who guesses best.
+    """
+    worst = max(levels.values(), default=0.0)
+    told = [
+        _knows_one_part(channel, table, names, epsilon)
+        for names, epsilon in levels.items()
+        if epsilon >= worst
+    ]
+    return (max(told, key=lambda attacker: attacker.with_report.right),) if told else ()
+
+
+def _knows_one_part(
+    channel: Channel, table: Table, names: tuple[str, ...], epsilon: float
+) -> Attacker:
+    cells = Part.of(table.schema, names).cells
+    p_sk = table.p_su[:, cells].sum(axis=2)
+    if table.counts.size * channel.n_outputs > _MOST_ENTRIES:
+        all_of_u = knows_u(channel, table, math.inf).with_report  # who knows more guesses no worse
+        found, is_bound = _no_more_than(all_of_u.right, at_most(p_sk, epsilon)), True
+    else:
+        joint = np.einsum("skr,skry->sky", table.p_su[:, cells], channel.matrix[:, cells])
+        found, is_bound = knowledge(joint.reshape(table.n_s, -1)), False
+    return Attacker("knows_part", 1, knowledge(p_sk), found, epsilon, is_bound, names)
+
+
 def knows_u(channel: Channel, table: Table, epsilon: float) -> Attacker:
     """Someone who knows the frequencies and each person's U, with ε against them."""
     without = knowledge(table.p_su)
@@ -105,7 +143,7 @@ def knows_u(channel: Channel, table: Table, epsilon: float) -> Attacker:
 
 
 def knows_more(channel: Channel, table: Table, epsilon: float) -> Attacker:
-    """Someone who knows which U goes with each S value, for this person: any function u(s).
+    """Anyone else at worst: they know which U goes with each S value of this person, any u(s).
 
     For given shares of S, no knowledge of U makes a report tell more. Each figure is the largest
     over all functions, which are tried one by one where they are few.

@@ -108,12 +108,14 @@ def risk(
 
 def _attackers(found: Audit, several: Repeated) -> tuple[Attacker, ...]:
     """From the one who knows least to the one who knows most, and one with several reports."""
-    channel, F = found.channel, found.uncertainty
+    channel, F, parts = found.channel, found.uncertainty, found.epsilon_given_part
     over_f, together = found.epsilon, several.epsilon
     if not F.contains(F.table.p_su):  # what is so over F need not be so at the frequencies
         over_f, together = found.epsilon_all, several.epsilon_all
+        parts = dict.fromkeys(parts, found.epsilon_all)
     return (
         attackers.stranger(channel, F.table, over_f),
+        *attackers.knows_part(channel, F.table, parts),
         *([attackers.knows_u(channel, F.table, found.epsilon_given_u)] if F.table.n_u > 1 else []),
         attackers.knows_more(channel, F.table, found.epsilon_all),
         attackers.stranger(channel, F.table, together, several.reports),

@@ -14,6 +14,7 @@ printing     the one way to the terminal
 progress     bars and lines on the terminal
 messages     errors and warnings
 comparison   the table of a comparison
+prices       what promises cost, an option of design and compare
 show         tables and texts, or JSON
 report       an audit in words
 figures      estimates and plans in words

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rldp.cli import arguments, layers, set_options, show
+from rldp.cli import arguments, layers, prices, set_options, show
 from rldp.cli.comparison import comparison
 from rldp.cli.targets import check_picture_target
 from rldp.presentation import texts
@@ -31,6 +31,8 @@ def compare(
     epsilon_all: layers.All = layers.AUTO,
     epsilon_given_part: layers.GivenPart = layers.AUTO,
     knows: layers.Knows = None,
+    with_prices: prices.Prices = False,
+    mergings: prices.Mergings = False,
     effort: layers.Effort = layers.EffortChoice.QUICK,
     time_limit: Annotated[
         float | None,
@@ -48,6 +50,7 @@ def compare(
     [dim]Example:  rldp compare adult --sensitive race --useful sex --epsilon 0.5 1 2[/dim]
     """
     check_picture_target(plot, force=force)
+    prices.check("best", goal, is_asked=with_prices or mergings)
     F = arguments.uncertainty_set(
         data,
         sensitive,
@@ -60,25 +63,28 @@ def compare(
     )
     from rldp.designing.compare import compare as compare_all
 
+    wanted = {
+        "goal": goal,
+        "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
+        "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+        "epsilon_given_part": layers.given_part(epsilon_given_part, knows, F.table.schema),
+        "time_limit": time_limit,
+    }
     records = compare_all(
-        F,
-        epsilon,
-        protocols=protocol,
-        goal=goal,
-        epsilon_given_u=layers.level(epsilon_given_u, "--epsilon-given-u"),
-        epsilon_all=layers.level(epsilon_all, "--epsilon-all"),
-        epsilon_given_part=layers.given_part(epsilon_given_part, knows, F.table.schema),
-        bounds=bounds.value,
-        effort=effort.value,
-        time_limit=time_limit,
+        F, epsilon, protocols=protocol, bounds=bounds.value, effort=effort.value, **wanted
     )
+    priced = [prices.Priced(F, e, wanted, with_prices, mergings) for e in dict.fromkeys(epsilon)]
     if plot is not None:
         from rldp.presentation.plots import tradeoff
 
         tradeoff(records, plot, title=texts.columns_title(F.table))
     if json:
-        show.as_json(records)
+        is_priced = with_prices or mergings
+        known = {"protocols": records, "prices": [one.summary for one in priced]}
+        show.as_json(known if is_priced else records)
     else:
         comparison(records, F, goal)
+        for one in priced:
+            one.show()
         if plot is not None:
             show.note(f"Picture: {plot}")

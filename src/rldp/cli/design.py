@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, set_options, show
+from rldp.cli import arguments, layers, prices, set_options, show
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -84,6 +84,8 @@ def design(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
+    with_prices: prices.Prices = False,
+    mergings: prices.Mergings = False,
     effort: layers.Effort = layers.EffortChoice.NORMAL,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End a search with the best so far.")
@@ -102,6 +104,7 @@ def design(
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
     check_target(output, "--output", force=force, loss="reports drawn with it need it")
+    prices.check(protocol, goal, is_asked=with_prices or mergings)
     F = arguments.uncertainty_set(
         data,
         sensitive,
@@ -135,10 +138,14 @@ def design(
         )
     if output is not None:
         p.save(output)
+    priced = prices.Priced(F, p.epsilon, {"goal": goal, **wanted}, with_prices, mergings)
     if json:
-        show.as_json(show.protocol_summary(p, output))
+        show.as_json(show.protocol_summary(p, output) | priced.summary)
     else:
         show.protocol(p)
+        priced.show()
+        if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
+            show.note("What stricter limits cost in people: the same with --prices")
         show.written(output)
 
 

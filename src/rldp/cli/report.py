@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rldp.cli.printing import note, paragraph, visible
 from rldp.cli.show import scope
-from rldp.decimals import ratio_up, rounded_up, shortest
+from rldp.decimals import AUDIT_ATOL, ratio_up, rounded_up, shortest
 from rldp.presentation.promises import (
     covered,
     further_promises,
     is_kept,
     level_rows,
     not_covered,
+    promise,
     risk_levels,
     worst_case,
 )
@@ -67,6 +68,9 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
     note(f"{subject.file}: {subject.name or 'a matrix'}   {columns_title(F.table)}")
     paragraph("F: " + set_in_words(F).removeprefix("private for ").partition(";")[0])
 
+    told = risk_levels(found, claim)
+    if told.plain <= told.over_f + AUDIT_ATOL:
+        paragraph(f"{promise(told, F)[0].upper()}{promise(told, F)[1:]}.", after_space=True)
     note(f"\nHow far one report can move the odds on {S}")
     rows = level_rows(found, F.table.schema)
     _columns([(line, f"ε = {rounded_up(x)}", _odds(x)) for line, x in rows.items()])
@@ -85,7 +89,7 @@ def risk(found: Risk, subject: Subject, refreshed: Refreshed | None = None) -> N
         if (advice := short_advice(found.coverage)) is not None:
             paragraph(f"{advice} (--set kl-finite, --set total-variation)")
     note("")
-    scope(risk_levels(found, claim), F)
+    scope(told, F)
 
 
 def _claims(found: Risk, claim: float | None) -> None:
@@ -110,7 +114,11 @@ def _attackers(found: Risk, S: str) -> None:
     heads = ("", "right", "> 95 %", "> 99 %", "odds")
     _columns([heads, *rows])
     if any(a.is_bound or a.name == "knows_more" for a in found.attackers):
-        note("  ≤: at most; the odds of strangers are over F")
+        note("  ≤: at most; the odds of strangers, and of those who know part of U, are over F")
+    paragraph(
+        f"Anyone else: from no more knowledge of {S} than a stranger has. Whoever knows more "
+        f"before guesses better before and after, with the same limit on the odds."
+    )
 
 
 def _parts(found: Risk) -> None:
@@ -119,7 +127,8 @@ def _parts(found: Risk) -> None:
     if found.audit.epsilon_given_part:
         note("\nOver F, for someone who knows some useful columns of the person but not all")
         _columns(part_rows(found.audit.epsilon_given_part))
-    if group is not None and schema.n_u > 2:  # of two, all groups are strangers or know U
+    learns = group is not None and group.epsilon > found.audit.epsilon  # more than a stranger
+    if group is not None and learns and schema.n_u > 2:  # of two, strangers or those who know U
         paragraph(group_in_words(group, schema), after_space=True)
 
 

@@ -117,6 +117,14 @@ def protocol(p: ReleaseProtocol) -> None:
         paragraph(least)
 
 
+def is_plain(p: ReleaseProtocol) -> bool:
+    """Whether ε holds whatever is true and known, so that there is no weaker limit."""
+    from rldp.auditing.levels import levels
+
+    found = levels(p)
+    return found.everything <= found.over_f
+
+
 def _estimates(p: ReleaseProtocol) -> str:
     """How well as many reports as the table has records would estimate its cells."""
     from rldp.errors import DataError

@@ -3,6 +3,7 @@
 design            one protocol
 compare           all protocols at several ε
 solve_epsilon     the smallest ε for a margin of error
+prices            what promises cost, and what merging values of U saves, in people
 catalogue         protocols by name
 stack             the guarantees of a design
 closed_forms      protocols given by formulas

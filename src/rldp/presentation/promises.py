@@ -44,8 +44,8 @@ def risk_levels(found: Risk, claim: float | None = None) -> Levels:
     audit = found.audit
     alone = Promise(audit.epsilon_all, audit.epsilon_given_u, audit.epsilon_plain)
     kept = [g.guarantee for g in audit.guarantees if g.holds]
-    is_claimed = claim is not None and is_kept(found, claim)
-    return levels_of(claim if claim is not None and is_claimed else audit.epsilon, alone, kept)
+    over_f = claim if claim is not None and is_kept(found, claim) else audit.epsilon
+    return levels_of(over_f, alone, kept, audit.epsilon_given_part)
 
 
 def level_rows(found: Risk, schema: Schema) -> dict[str, float]:
@@ -116,31 +116,73 @@ def promise(levels: Levels, F: UncertaintySet) -> str:
     if math.isinf(levels.over_f):
         return f"nothing limits what one report reveals about {S}"
     changes = _changes(levels.guarantees[0] if levels.guarantees else None, levels.over_f, S)
+    if _is_within(levels.plain, levels.over_f):
+        return (
+            f"{changes}, and those of any two whole records too (plain LDP), whatever distribution "
+            f"is true and whatever else is known of the person; k fresh reports by "
+            f"e^(k · {brief_up(levels.over_f)}) at most"
+        )
     if _is_within(levels.everything, levels.over_f):
         return f"{changes}, whatever distribution is true and whatever else is known of the person"
     return f"{changes}, {F.condition}, for someone who knows nothing else about the person"
 
 
 def further_promises(levels: Levels, F: UncertaintySet) -> list[str]:
-    """What the other guarantees of a protocol promise, and against whom."""
-    return [_further(guarantee, F) for guarantee in levels.guarantees[1:]]
+    """What the other guarantees of a protocol promise, and against whom.
+
+    Where ε over F holds for everyone it says as much, and no more is said.
+    """
+    further = levels.guarantees[1:]
+    if levels.guarantees and _is_within(levels.everything, levels.over_f):
+        least = levels.guarantees[0].levels.min()
+        further = tuple(g for g in further if g.levels.min() < least)
+    told: dict[str, list[Guarantee]] = {}
+    for guarantee in sorted(further, key=_known_of):  # parts of U with one level go together
+        told.setdefault(_changed(guarantee, F), []).append(guarantee)
+    return [f"{changes}, for {_readers(of, F)}" for changes, of in told.items()]
 
 
-def _further(guarantee: Guarantee, F: UncertaintySet) -> str:
+def _known_of(guarantee: Guarantee) -> int:
+    """Readers in the order of what they know: nothing or part of U, all of it, anything."""
     from rldp.uncertainty import AllDistributions, GivenU
 
-    S, U = sensitive_names(F.table.schema), useful_names(F.table.schema)
-    changes = _changes(guarantee, guarantee.epsilon, S)
+    F = guarantee.uncertainty
+    if guarantee.knows or not isinstance(F, GivenU | AllDistributions):
+        return 0
+    return 1 if isinstance(F, GivenU) else 2
+
+
+def _changed(guarantee: Guarantee, F: UncertaintySet) -> str:
+    """What a guarantee limits, and for which distributions."""
+    from rldp.uncertainty import AllDistributions, GivenU
+
+    changes = _changes(guarantee, guarantee.epsilon, sensitive_names(F.table.schema))
+    if isinstance(guarantee.uncertainty, AllDistributions | GivenU) and not guarantee.knows:
+        return f"{changes}, whatever distribution is true"
     known = set_in_words(guarantee.uncertainty).removeprefix("private for ").partition(";")[0]
-    if guarantee.knows:
-        columns = " and ".join(guarantee.knows)
-        return f"{changes}, for {known}, for someone who knows the person's {columns} and no more"
-    if isinstance(guarantee.uncertainty, AllDistributions):
-        return f"{changes}, whatever distribution is true and whatever else is known of the person"
-    if isinstance(guarantee.uncertainty, GivenU):
-        whom = f"someone who knows the person's {U}" if U else "anyone who does not know it"
-        return f"{changes}, whatever distribution is true, for {whom}"
-    return f"{changes}, for {known}, for someone who knows nothing else about the person"
+    return f"{changes}, for {known}"
+
+
+def _readers(guarantees: list[Guarantee], F: UncertaintySet) -> str:
+    """Whom guarantees that say the same speak of."""
+    from rldp.uncertainty import AllDistributions, GivenU
+
+    U = useful_names(F.table.schema)
+    parts = [" and ".join(g.knows) for g in guarantees if g.knows]
+    kinds = [type(g.uncertainty) for g in guarantees if not g.knows]
+    readers = []
+    if any(kind not in (AllDistributions, GivenU) for kind in kinds):
+        readers.append("someone who knows nothing else about the person")
+    if parts:
+        listed = ", or only ".join(parts)
+        readers.append(f"someone who knows only {listed} of the person")
+    if GivenU in kinds and AllDistributions not in kinds:
+        readers.append(
+            f"someone who knows the person's {U}" if U else "anyone who does not know it"
+        )
+    if AllDistributions in kinds:
+        readers.append(f"anyone, whatever else they know of the person{_such_as(F)}")
+    return "; and for ".join(readers)
 
 
 def _changes(guarantee: Guarantee | None, epsilon: float, S: str) -> str:
@@ -183,14 +225,29 @@ def not_covered(levels: Levels, F: UncertaintySet) -> list[str]:
         sentences.append(f"{U}: for what a report reveals about it, {_instead(levels.plain)}")
     if U and not (_is_within(levels.given_u, epsilon) or levels.is_given_u_promised):
         sentences.append(f"someone who knows a person's {U}: {_instead(levels.given_u)}")
+    parts = {part: e for part, e in levels.unpromised_parts.items() if not _is_within(e, epsilon)}
+    if parts:
+        worst = max(parts, key=lambda part: (parts[part], -len(part)))
+        sentences.append(
+            f"someone who knows only {' and '.join(worst)} of a person, and not all of {U}: "
+            f"{_instead(parts[worst])}"
+        )
     if not _is_within(levels.everything, epsilon):
         beyond = _instead(levels.everything)
         if not levels.is_everything_promised:
             sentences.append(
-                f"a distribution outside F, or someone who knows more about a person: {beyond}"
+                f"a distribution outside F, or someone who knows anything else about a "
+                f"person{_such_as(F)}: {beyond}"
             )
         sentences.append(f"k fresh reports of one person: {_together(levels, F)}")
     return [*sentences, "the people in the table itself: it must be public or protected"]
+
+
+def _such_as(F: UncertaintySet) -> str:
+    """Knowledge that neither a part of U nor all of it is."""
+    if F.table.n_u < 3:
+        return ""
+    return f", such as which values of {useful_names(F.table.schema)} are possible for them"
 
 
 def _unpromised_pairs(guarantee: Guarantee, F: UncertaintySet) -> str:

@@ -47,10 +47,12 @@ def who(attacker: Attacker, schema: Schema) -> str:
     match attacker.name:
         case "stranger":
             return "a stranger"
+        case "knows_part":
+            return f"someone who knows only {' and '.join(attacker.knows)}"
         case "knows_u":
             return f"someone who knows {useful_names(schema)}"
         case "knows_more":
-            return "someone who knows more than assumed"
+            return "anyone else, whatever is true"
         case "several_reports":
             return f"a stranger with {attacker.reports} fresh reports"
 
@@ -78,6 +80,9 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
     seen = "one" if attacker.reports == 1 else "them"
     without = "a report" if attacker.reports == 1 else "reports"
     whom = who(attacker, schema)
+    beyond = ""
+    if attacker.name == "knows_more":  # whose row begins from what a stranger knows
+        beyond = f" Whoever knows more of {S} before guesses better, with the same limit."
     limit = f"a factor of {odds(attacker.epsilon).removeprefix('× ')} at most"
     if math.isinf(attacker.epsilon):
         limit = "any factor"
@@ -87,7 +92,7 @@ def attacker_in_words(attacker: Attacker, schema: Schema) -> str:
         f"{seen}; {S} is more than 95 % certain for {people(before.over_95)} without and "
         f"{most}{people(after.over_95)} with {seen}, more than 99 % certain for "
         f"{people(before.over_99)} and {most}{people(after.over_99)}; "
-        f"the odds change by {limit}."
+        f"the odds change by {limit}.{beyond}"
     )
 
 
@@ -196,7 +201,7 @@ def _whom(g: AuditedGuarantee, schema: Schema) -> str:
     F, U = g.uncertainty, useful_names(schema)
     level = f" at α = {shortest(F.alpha)}" if isinstance(F, ConfidenceSet) else ""
     if g.guarantee.knows:
-        return f"someone who knows {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
+        return f"someone who knows only {' and '.join(g.guarantee.knows)}, {F.kind}{level}"
     if isinstance(F, AllDistributions):
         return "whatever is true and known"
     if isinstance(F, GivenU):
@@ -211,7 +216,11 @@ def _percent(x: float) -> str:
 def part_rows(by_part: Mapping[tuple[str, ...], float]) -> list[tuple[str, ...]]:
     """The audited ε over F, and the odds, for someone who knows each part of U."""
     return [
-        (f"someone who knows {' and '.join(names)}", f"ε = {rounded_up(epsilon)}", odds(epsilon))
+        (
+            f"someone who knows only {' and '.join(names)}",
+            f"ε = {rounded_up(epsilon)}",
+            odds(epsilon),
+        )
         for names, epsilon in by_part.items()
     ]
 

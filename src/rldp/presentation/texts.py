@@ -120,6 +120,8 @@ def error_gap_in_words(error: GoalError) -> str | None:
     if not 0 < reached < math.inf:
         return None
     least = math.floor(100 * min(bound / reached, 1.0))
+    if least == 0:
+        return None  # it says nothing
     return (
         f"no protocol {error.among} has the same {errors} of its estimates from less than "
         f"{least} % of the reports"

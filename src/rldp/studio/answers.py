@@ -12,6 +12,7 @@ _FIELDS = (
     "cell",
     "epsilon",
     "epsilon_all",
+    "epsilon_given_part",
     "epsilon_given_u",
     "goal",
     "method",

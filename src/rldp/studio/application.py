@@ -25,7 +25,7 @@ from rldp.studio.guard import Guard
 from rldp.studio.outlook import GOAL_TITLES
 from rldp.studio.report import report
 from rldp.studio.session import Session
-from rldp.studio.steps import data, protocol, risk, tradeoff, use, whole
+from rldp.studio.steps import data, prices, protocol, risk, tradeoff, use, whole
 from rldp.studio.uploads import ADULT
 from rldp.uncertainty.registry import described
 from rldp.web import content_type, page_files
@@ -40,6 +40,7 @@ _STEPS: dict[str, Step] = {
     "table": data.joint_table,
     "curves": tradeoff.curves,
     "search": tradeoff.search,
+    "prices": prices.start,
     "design": protocol.start,
     "protocol": protocol.shown,
     "risk": risk.found,

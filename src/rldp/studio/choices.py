@@ -13,7 +13,7 @@ from typing import Any
 
 from rldp.checks import LARGEST_EPSILON
 from rldp.designing.catalogue import BEST, NAMES
-from rldp.designing.stack import AUTO, LEAST_FALLBACK
+from rldp.designing.stack import AUTO, LEAST_FALLBACK, PART_FACTOR
 from rldp.errors import RldpError
 from rldp.studio.answers import FieldError
 from rldp.uncertainty.parameters import Parameter
@@ -21,7 +21,7 @@ from rldp.uncertainty.registry import DEFAULT, offered, set_class
 from rldp.utility.goal import CELLS, GOALS, U_GIVEN_S, U
 
 MISSING = ("error", "keep", "drop")
-LAYERS = ("epsilon_given_u", "epsilon_all")
+LAYERS = ("epsilon_given_part", "epsilon_given_u", "epsilon_all")
 NONE = "none"
 WITH_GOAL = (BEST, "optimal")
 
@@ -41,6 +41,8 @@ class Choice:
         protocol: name of the protocol.
         identifiable: whether every cell shall be estimable, for protocols without a goal.
         goal: what the best protocol is designed for.
+        epsilon_given_part: its level against someone who knows some of the U columns but not all;
+            "auto" for 2ε, "none" for no promise. One U column has no parts.
         epsilon_given_u: its level against someone who knows U; "auto" for ε, "none" for no promise.
         epsilon_all: its level whatever is true; "auto" for max(6, 2ε), "none" for no promise.
     """
@@ -55,6 +57,7 @@ class Choice:
     protocol: str = "best"
     identifiable: bool = False
     goal: str = CELLS
+    epsilon_given_part: float | str = AUTO
     epsilon_given_u: float | str = AUTO
     epsilon_all: float | str = AUTO
 
@@ -73,6 +76,7 @@ class Choice:
             protocol=_one_of(body, "protocol", NAMES, "best"),
             identifiable=body.get("identifiable", False) is True,
             goal=_goal(body),
+            epsilon_given_part=_level(body, "epsilon_given_part"),
             epsilon_given_u=_level(body, "epsilon_given_u"),
             epsilon_all=_level(body, "epsilon_all"),
         )
@@ -90,12 +94,13 @@ class Choice:
     @property
     def setting_key(self) -> tuple[Any, ...]:
         """What the figures of a trade-off depend on, beside ε."""
-        return *self.set_key, self.goal, self.epsilon_given_u, self.epsilon_all
+        return *self.set_key, self.goal, *self.layers.values()
 
     @property
     def layers(self) -> dict[str, Any]:
         """The further guarantees of the best protocol, as `rldp.design` takes them."""
-        return {name: None if (level := getattr(self, name)) == NONE else level for name in LAYERS}
+        names = LAYERS if len(self.useful) > 1 else LAYERS[1:]
+        return {name: None if (level := getattr(self, name)) == NONE else level for name in names}
 
     @property
     def has_goal(self) -> bool:
@@ -113,8 +118,9 @@ class Choice:
 
     @property
     def levels(self) -> dict[str, float | None]:
-        """The levels of both layers in nats, None where there is no promise."""
+        """The levels of all layers in nats, None where there is no promise."""
         recommended = {
+            "epsilon_given_part": PART_FACTOR * self.epsilon,
             "epsilon_given_u": self.epsilon,
             "epsilon_all": max(LEAST_FALLBACK, 2 * self.epsilon),
         }

@@ -7,6 +7,7 @@ design begins from the protocol file; only the first steps begin from the data.
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from rldp.decimals import shortest
@@ -21,6 +22,7 @@ from rldp.utility.goal import CELLS
 _AGAIN = "# a search may find another protocol each time; the saved file is the one of the page"
 _S_ALONE = "# without --useful, all other columns are U: give it a file with the S columns alone"
 REPORTS = "reports.csv"
+_NEED_F = ("tradeoff", "promises", "mergings", "protocol")  # steps that make the set F
 
 
 def protocol_name(choice: Choice) -> str:
@@ -41,7 +43,7 @@ def records_name(choice: Choice, file: str) -> str:
 def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
     """What one step takes, in both languages."""
     table, chosen_set, name = _table(choice, file), _set(choice), protocol_name(choice)
-    needed = [*_imports(choice), ""] if step in ("tradeoff", "protocol") else ["import rldp", ""]
+    needed = [*_imports(choice), ""] if step in _NEED_F else ["import rldp", ""]
     again = [] if choice.protocol in FAMILIES else [_AGAIN]
     load = f"p = rldp.load({name!r})"
     python = {
@@ -52,6 +54,8 @@ def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
             f"for record in rldp.compare(F, [{shortest(choice.epsilon)}]{_wished(choice)}):",
             "    print(record)",
         ],
+        "promises": [table, chosen_set, *_priced("promise_prices", choice)],
+        "mergings": [table, chosen_set, *_priced("merging_prices", choice)],
         "protocol": [
             table,
             chosen_set,
@@ -72,6 +76,8 @@ def snippets(step: str, choice: Choice, file: str) -> dict[str, str]:
                 f"{_epsilon(choice)}{_wished_options(choice)} --plot tradeoff.png",
             )
         ],
+        "promises": [_command("compare", choice, file, _priced_options(choice, "prices"))],
+        "mergings": [_command("compare", choice, file, _priced_options(choice, "mergings"))],
         "protocol": [*again, _design_command(choice, file)],
         "risk": [f"rldp verify {_path(name)}", f"rldp audit {_path(name)}"],
         "use": _use_commands(choice, file),
@@ -159,6 +165,19 @@ def _wishes(choice: Choice) -> dict[str, Any]:
         return choice.wishes
     found = {"goal": choice.goal} if choice.goal != CELLS else {}
     return found | {name: level for name, level in choice.layers.items() if level != AUTO}
+
+
+def _priced(function: str, choice: Choice) -> list[str]:
+    wished = _wished(replace(choice, protocol=BEST))
+    return [
+        f"for price in rldp.{function}(F, {shortest(choice.epsilon)}{wished}):",
+        "    print(price)",
+    ]
+
+
+def _priced_options(choice: Choice, option: str) -> str:
+    wished = _wished_options(replace(choice, protocol=BEST))
+    return f"{_epsilon(choice)} --protocol best{wished} --{option}"
 
 
 def _wished(choice: Choice) -> str:

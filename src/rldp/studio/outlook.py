@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rldp._types import Array
-from rldp.auditing.audit import promise
+from rldp.auditing.audit import given_part, promise
 from rldp.channel import Channel
 from rldp.errors import ParameterError
 from rldp.estimation.contrasts import sums_over_u
@@ -16,6 +16,7 @@ from rldp.estimation.moments import moments
 from rldp.estimation.sample_size import Plan
 from rldp.estimation.weights_point import design_point
 from rldp.tables.table import Table
+from rldp.uncertainty import UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, U_GIVEN_S, Goal, S, U
 
 LEVEL = 0.95
@@ -40,6 +41,8 @@ class Outlook:
         needed: reports for 95 % intervals of ± 1 percentage point in all the goal's estimates;
             None if there is no such number.
         identified: cells that can be estimated.
+        epsilon_given_part: the most that someone who knows some columns of U has over F; NaN where
+            U has one column.
         epsilon_given_u: what holds against someone who knows U.
         epsilon_all: what holds whatever is true.
     """
@@ -48,12 +51,14 @@ class Outlook:
     margin_s: float
     needed: int | None
     identified: int
+    epsilon_given_part: float
     epsilon_given_u: float
     epsilon_all: float
 
 
-def outlook(channel: Channel, table: Table, goal: str) -> Outlook | None:
+def outlook(channel: Channel, F: UncertaintySet, goal: str) -> Outlook | None:
     """What to expect of a channel; None where the table is too large to say it at once."""
+    table = F.table
     if table.counts.size > _MOST_CELLS:
         return None
     inverse = Inverse.at(moments(channel), design_point(channel, table))
@@ -67,6 +72,7 @@ def outlook(channel: Channel, table: Table, goal: str) -> Outlook | None:
         margin_s=np.inf if shares is None else float(shares.margins(table.n).max()),
         needed=_needed(found),
         identified=int(inverse.identified(np.eye(table.counts.size)).sum()),
+        epsilon_given_part=max(given_part(channel, F).values(), default=np.nan),
         epsilon_given_u=promised.epsilon_given_u,
         epsilon_all=promised.epsilon_all,
     )

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rldp.auditing.audit import Audit
-from rldp.decimals import ratio_up, shortest
+from rldp.decimals import AUDIT_ATOL, ratio_up, shortest
 from rldp.presentation.texts import set_in_words
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import AllDistributions, GivenU, UncertaintySet
@@ -23,7 +23,8 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
     S = ", ".join(column.name for column in p.schema.sensitive)
     U = ", ".join(column.name for column in p.schema.useful)
     known = set_in_words(p.uncertainty).removeprefix("private for ").partition(";")[0]
-    found = [
+    found = [] if audit.epsilon_plain > p.epsilon + AUDIT_ATOL else [_to_everyone(p)]
+    found += [
         _promise(
             "Someone who knows nothing else about the person",
             f"One report changes their odds between any two values of {S} by at most a factor "
@@ -32,12 +33,54 @@ def promises(p: ReleaseProtocol, audit: Audit) -> list[dict[str, Any]]:
             p.epsilon,
         )
     ]
+    found += _to_parts(p, audit, known)
     if U:
         text = _limit(audit.epsilon_given_u, _promised(p, GivenU, AllDistributions))
         found.append(_promise(f"Someone who knows the person's {U}", text, audit.epsilon_given_u))
-    everyone = "Whatever is true of the population, and whatever else someone knows"
+    such = f", such as which values of {U} are possible" if p.table.n_u > 2 else ""
+    everyone = f"Whatever is true of the population, and whatever else someone knows{such}"
     text = _limit(audit.epsilon_all, _promised(p, AllDistributions))
     found.append(_promise(everyone, text, audit.epsilon_all))
+    return found
+
+
+def _to_everyone(p: ReleaseProtocol) -> dict[str, Any]:
+    """What is said first of a protocol that is plainly private."""
+    return _promise(
+        "Everyone, for the whole record",
+        f"An audit of the table finds plain local differential privacy: one report changes the "
+        f"odds between any two records by at most a factor {ratio_up(math.exp(p.epsilon))}, "
+        f"whatever is true and known, and k fresh reports by e^(k · {shortest(p.epsilon)}).",
+        p.epsilon,
+    )
+
+
+def _to_parts(p: ReleaseProtocol, audit: Audit, known: str) -> list[dict[str, Any]]:
+    """Someone who knows some columns of U: the parts that are promised, and the worst of others."""
+    if audit.epsilon_all <= p.epsilon + AUDIT_ATOL:
+        return []  # the same holds for everyone
+    promised: dict[float, list[str]] = {}
+    others: dict[str, float] = {}
+    for part, epsilon in audit.epsilon_given_part.items():
+        levels = [g.epsilon for g in p.guarantees if g.knows == part and g.is_complete]
+        name = " and ".join(part)
+        if levels:
+            promised.setdefault(min(levels), []).append(name)
+        else:
+            others[name] = epsilon
+    found = [
+        _promise(
+            f"Someone who knows only {', or only '.join(names)} of the person",
+            f"One report changes their odds by at most a factor e^{shortest(level)} ≤ "
+            f"{ratio_up(math.exp(level))}. This is proved for {known}.",
+            level,
+        )
+        for level, names in promised.items()
+    ]
+    if others:
+        worst = max(others, key=lambda name: others[name])
+        text = _limit(others[worst], _promised(p, AllDistributions))
+        found.append(_promise(f"Someone who knows only {worst} of the person", text, others[worst]))
     return found
 
 

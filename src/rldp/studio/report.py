@@ -86,7 +86,7 @@ def _promises(p: ReleaseProtocol, found: dict[str, Any]) -> Iterable[str]:
 
 def _estimates(p: ReleaseProtocol, choice: Choice) -> Iterable[str]:
     """What the protocol is for, and what estimates will look like."""
-    found = outlook(p.channel, p.table, choice.goal)
+    found = outlook(p.channel, p.uncertainty, choice.goal)
     yield "<h2>Estimates</h2>"
     if choice.has_goal:
         yield f"<p>Designed for {escape(GOAL_TITLES[choice.goal])}.</p>"

@@ -77,10 +77,9 @@ class Setting:
         """What estimates will look like through the closed forms at one ε."""
         known = self.foreseen.find(epsilon)
         if known is None:
-            table = self.F.table
             known = {
                 name: outlook(
-                    closed_form(name, self.F, epsilon, "sharp", {}).channel, table, self.goal
+                    closed_form(name, self.F, epsilon, "sharp", {}).channel, self.F, self.goal
                 )
                 for name in CLOSED_FORMS
             }

@@ -13,8 +13,9 @@ from rldp.designing.catalogue import BEST, CEILING
 from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.compare import search
 from rldp.designing.design import design
+from rldp.designing.prices import merging_prices, promise_prices
 from rldp.designing.programmes import ceiling
-from rldp.designing.stack import AUTO, LEAST_FALLBACK
+from rldp.designing.stack import AUTO, LEAST_FALLBACK, PART_FACTOR
 from rldp.protocol.release_protocol import TIME, ReleaseProtocol
 from rldp.studio.outlook import Outlook, outlook
 from rldp.uncertainty import UncertaintySet
@@ -22,8 +23,11 @@ from rldp.utility.goal import INFORMATION
 
 Tell = Callable[[str, Any], None]
 
+PROMISES, MERGINGS = "promises", "mergings"  # what is priced
+
 _POINT_SECONDS = 2.0  # for one point of a curve,
 _DRAFT_SECONDS = 0.01  # and for what a design begins with
+_AT_ONCE = ("grr", "srr", "ue")  # closed forms that need no search to keep levels of parts of U
 _CLOSED = 5e-4  # share of H(X) below which a gap is nothing that a chart or a table shows
 
 
@@ -75,8 +79,23 @@ def _point(
     is_early = found.bound - utility > _CLOSED * F.table.entropy
     if name == BEST and goal != INFORMATION:  # its bound is one on errors
         is_early = found.ended == TIME
-    foreseen = outlook(found.channel, F.table, goal)
+    foreseen = outlook(found.channel, F, goal)
     return Point(name, epsilon, utility, time.perf_counter() - start, is_early, foreseen)
+
+
+def find_prices(
+    tell: Tell,
+    F: UncertaintySet,
+    what: str,
+    epsilon: float,
+    goal: str,
+    layers: Mapping[str, Any],
+) -> list[Any]:
+    """Prices of promises, or of mergings, each from a quick design."""
+    find = promise_prices if what == PROMISES else merging_prices
+    return list(
+        find(F, epsilon, goal=goal, progress=lambda *told: tell("progress", told), **layers)
+    )
 
 
 def find_design(
@@ -113,14 +132,19 @@ def _draft(
     layers = dict(wishes)
     goal = layers.pop("goal")
     if protocol == BEST:  # "auto" would mean no layers for a closed form
-        recommended = {"epsilon_given_u": epsilon, "epsilon_all": max(LEAST_FALLBACK, 2 * epsilon)}
+        recommended = {
+            "epsilon_given_part": PART_FACTOR * epsilon,
+            "epsilon_given_u": epsilon,
+            "epsilon_all": max(LEAST_FALLBACK, 2 * epsilon),
+        }
         layers |= {name: recommended[name] for name, level in layers.items() if level == AUTO}
-    drafts = [design(F, epsilon, name, **layers) for name in FAMILIES]
+    names = FAMILIES if layers.get("epsilon_given_part") is None else _AT_ONCE
+    drafts = [design(F, epsilon, name, **layers) for name in names]
     if goal == INFORMATION:
         return max(drafts, key=lambda p: p.utility)
     return min(drafts, key=lambda p: _error(p, goal))
 
 
 def _error(p: ReleaseProtocol, goal: str) -> float:
-    foreseen = outlook(p.channel, p.table, goal)
+    foreseen = outlook(p.channel, p.uncertainty, goal)
     return np.inf if foreseen is None else foreseen.error

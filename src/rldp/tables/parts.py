@@ -1,4 +1,4 @@
-"""Parts of U: some of its columns, which someone may know of a person without knowing the rest."""
+"""Parts of U: some of its columns, which someone may know without the rest; and merged values."""
 
 from __future__ import annotations
 
@@ -124,3 +124,33 @@ def parts_of(schema: Schema) -> tuple[tuple[str, ...], ...]:
     few = len(names) <= _MOST_COLUMNS
     sizes = range(1, len(names)) if few else (1, len(names) - 1)
     return tuple(part for size in sizes for part in combinations(names, size))
+
+
+def merged(table: Table, column: str, labels: Sequence[str]) -> tuple[Table, Indices]:
+    """The table in which some values of a useful column are one, and the new code of every u.
+
+    The value has the place of the first of them, and is called after all of them.
+
+    >>> schema = Schema((Column("S", ("n", "y")),), (Column("age", ("young", "old", "very old")),))
+    >>> table = Table.from_schema([[5, 3, 1], [2, 4, 1]], schema)
+    >>> smaller, codes = merged(table, "age", ["old", "very old"])
+    >>> smaller.schema.u_labels, smaller.counts.tolist(), codes.tolist()
+    (('young', 'old / very old'), [[5, 4], [2, 5]], [0, 1, 1])
+    """
+    schema = table.schema
+    place = [c.name for c in schema.useful].index(Part.of(schema, column).names[0])
+    old = schema.useful[place]
+    joined = {old.code(label) for label in labels}
+    first = old.code(labels[0])
+    left = [code for code in range(len(old.labels)) if code == first or code not in joined]
+    name = " / ".join(labels)
+    new = Column(column, tuple(name if code == first else old.labels[code] for code in left))
+    of_value = np.array([left.index(first if c in joined else c) for c in range(len(old.labels))])
+    useful = (*schema.useful[:place], new, *schema.useful[place + 1 :])
+    smaller = Schema(schema.sensitive, useful)
+    sizes = [len(c.labels) for c in useful]
+    axes = [np.arange(size) for size in sizes]
+    axes[place] = of_value
+    codes = np.arange(smaller.n_u).reshape(sizes)[np.ix_(*axes)].ravel()
+    counts = table.counts @ (codes[:, None] == np.arange(smaller.n_u)).astype(np.int64)
+    return Table.from_schema(counts, smaller, dropped=table.dropped), codes

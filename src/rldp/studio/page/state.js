@@ -35,8 +35,9 @@ export function read() {
   };
 }
 
-// The two guarantees beside ε over F: recommended ("auto"), not asked for ("none"), or a level; null: not a number.
-export const LAYERS = ["epsilon_given_u", "epsilon_all"];
+// The guarantees beside ε over F: recommended ("auto"), not asked for ("none"), or a level; null: not a number.
+export const LAYERS = ["epsilon_given_part", "epsilon_given_u", "epsilon_all"];
+export const hasParts = (state) => state.useful.length > 1;
 const layer = (word) => (word === null || word === "auto" ? "auto" : word === "none" ? "none" : decimal(word));
 // protocols that are designed for the goal, with the layers
 export const hasGoal = (state) => ["best", "optimal"].includes(state.protocol);

@@ -3,7 +3,8 @@
 import { follow, post, stop } from "./api.js";
 import { bits, clearErrors, codePanel, count, decimalField, errorPlace, h, next, notYet, percent, points as inPoints, short, showError, table } from "./dom.js";
 import { curves, isDrawn, swatch } from "./charts.js";
-import { LAYERS, MOST_EPSILON, allParameters, allSets, at, change, isChosen, read, setOf } from "./state.js";
+import { LAYERS, MOST_EPSILON, allParameters, allSets, at, change, hasParts, isChosen, read, setOf } from "./state.js";
+import { prices } from "./prices.js";
 import { wishes } from "./wishes.js";
 import { workLine } from "./working.js";
 
@@ -32,7 +33,8 @@ export async function show(section, state, page) {
     moved(true);
   });
   const worlds = h("div", { class: "choices worlds", role: "group", "aria-label": "What the chart shows" });
-  section.append(controls(state, asks, moved), errorPlace("sensitive"), h("div", { class: "card" }, worlds, search, picture, legend, early, about), below); // nothing above the stop button changes
+  const priced = prices(section, page);
+  section.append(controls(state, asks, moved), errorPlace("sensitive"), h("div", { class: "card" }, worlds, search, picture, legend, early, about), below, priced.element); // nothing above the stop button changes
 
   const points = () => [...answer.curves, ...answer.searched].filter((point) => point.epsilon <= answer.most);
   const current = () => {
@@ -105,7 +107,7 @@ export async function show(section, state, page) {
       h("span", { class: "name" }, swatch(point.protocol), point.protocol),
       choice(point.protocol), isProtocol(point, most(point, inPoints(point.error))), isProtocol(point, inPoints(point.margin_s)),
       isProtocol(point, point.needed ? count(point.needed) : point.error === "inf" ? "never" : "–"),
-      least(point, bits(point.bits)), least(point, percent(point.share)), point.known_u ?? "", point.always ?? "",
+      least(point, bits(point.bits)), least(point, percent(point.share)), ...(hasParts(read()) ? [point.known_part ?? ""] : []), point.known_u ?? "", point.always ?? "",
       h("span", {}, answer.titles[point.protocol] ?? "", point.is_early ? h("small", { class: "warn" }, point.from_epsilon === null ? " (search ended early)" : ` (search ended early; found at ε = ${point.from_epsilon})`) : null),
     ];
     if (!listed.some((point) => point.protocol === protocol) && protocol !== "best")
@@ -123,10 +125,10 @@ export async function show(section, state, page) {
     below.replaceChildren(
       h("div", { class: "card" }, h("h2", {}, `At ε = ${epsilon}`),
         h("p", { class: "quiet" }, `The best for the goal first: ${answer.goal_title}. Errors are in percentage points, from ${count(answer.records)} reports, if the table is the truth: the mean error of ${answer.goal === "information" ? "the cells" : "the goal"}, and half the widest 95 % interval of a share of S. `,
-          `Then how many reports make all 95 % intervals of ${answer.goal === "information" ? "the cells" : "the goal"} ± 1 point wide. “ε, U known” holds against someone who knows the person's U, “ε, always” whatever is true.`),
+          `Then how many reports make all 95 % intervals of ${answer.goal === "information" ? "the cells" : "the goal"} ± 1 point wide. ${hasParts(read()) ? "“ε, part known” holds over F against someone who knows some of the U columns but not all, " : ""}“ε, U known” against someone who knows the person's U, “ε, always” whatever is true.`),
         table(`Estimates from ${count(answer.records)} reports, what each keeps of H(X) = ${answer.entropy_bits.toFixed(3)} bits, and what else it promises, at ε = ${epsilon}`,
-          ["Protocol", "Use", "error", "P(s)", "reports for ±\u00a01", "Keeps", "of H(X)", "ε, U known", "ε, always", "What it is"],
-          [...waiting.map((name) => [h("span", { class: "name" }, swatch(name), name), choice(name), "searching", "", "", "", "", "", "", h("span", {}, answer.titles[name])]),
+          ["Protocol", "Use", "error", "P(s)", "reports for ±\u00a01", "Keeps", "of H(X)", ...(hasParts(read()) ? ["ε, part known"] : []), "ε, U known", "ε, always", "What it is"],
+          [...waiting.map((name) => [h("span", { class: "name" }, swatch(name), name), choice(name), "searching", "", "", "", "", "", "", ...(hasParts(read()) ? [""] : []), h("span", {}, answer.titles[name])]),
             ...listed.filter((point) => !Number.isNaN(point.bits)).map(row)], { class: "choose" })),
       h("details", { class: "all", open }, h("summary", {}, "All points as a table"),
         table("Share of H(X) kept, by ε in nats", ["ε", ...names],
@@ -165,6 +167,7 @@ export async function show(section, state, page) {
       sets += 1;
     }
     clearErrors(section);
+    priced.forget();
     asks.follow(read());
     const wrong = unreadable();
     if (wrong) {

@@ -1,9 +1,16 @@
-// What a protocol is designed for, and what it promises beside ε over F: the goal and two layers.
+// What a protocol is designed for, and what it promises beside ε over F: the goal and three layers.
 
 import { decimal, decimalField, errorPlace, h } from "./dom.js";
-import { allGoals, change, hasGoal } from "./state.js";
+import { allGoals, change, hasGoal, hasParts } from "./state.js";
 
 const SENTENCES = {
+  epsilon_given_part: {
+    label: "ε for someone who knows some columns of U",
+    recommended: (state) => 2 * state.epsilon,
+    promised: (factor) => `Against someone who knows some of the U columns of the person but not all: one report changes their odds on S by at most a factor ${factor}, for every distribution in F. Neither of the other limits says this.`,
+    none: "Not promised: someone who knows some of the U columns but not all may learn more than a stranger, and more than someone who knows all of them.",
+    isHidden: (state) => !hasParts(state),
+  },
   epsilon_given_u: {
     label: "ε for someone who knows U",
     recommended: (state) => state.epsilon,
@@ -19,7 +26,7 @@ const SENTENCES = {
 };
 
 function layerControl(name, state, onchange) {
-  const { label, recommended: usual, promised, none } = SENTENCES[name];
+  const { label, recommended: usual, promised, none, isHidden } = SENTENCES[name];
   const kind = (value) => (value === "auto" || value === "none" ? value : "own");
   const own = decimalField(name, kind(state[name]) === "own" ? state[name] : "", { "aria-label": `${label}, a level of your own`, "aria-describedby": `${name}-hint` },
     (value) => (change({ [name]: value }), onchange()));
@@ -40,7 +47,7 @@ function layerControl(name, state, onchange) {
   }
   select.value = kind(state[name]);
   draw(state);
-  return { draw, element: h("div", { class: "control layer" }, h("label", { for: `${name}-kind` }, label), select, field, own.understood, hint, errorPlace(name)) };
+  return { draw, isHidden, element: h("div", { class: "control layer" }, h("label", { for: `${name}-kind` }, label), select, field, own.understood, hint, errorPlace(name)) };
 }
 
 // Controls for the goal and the layers, and a function that follows ε and the protocol.
@@ -52,6 +59,7 @@ export function wishes(state, onchange, { areHidden = () => false } = {}) {
   function follow(now) {
     for (const layer of layers) layer.draw(now);
     for (const control of element.flat()) control.hidden = areHidden(now);
+    for (const layer of layers) layer.element.hidden ||= layer.isHidden?.(now) ?? false;
     about.textContent = hasGoal(now)
       ? "what “best” is designed for, and what all protocols are ranked by"
       : `what all protocols are ranked by; ${now.protocol} is made for information, and promises ε over F alone`;

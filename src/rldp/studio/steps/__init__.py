@@ -1,4 +1,4 @@
 """One module for each step of the page: what it asks, and the answer.
 
-data, tradeoff, protocol, risk, use, and whole, which shows the code for all of it.
+data, tradeoff and its prices, protocol, risk, use, and whole, which shows the code for all of it.
 """

@@ -120,7 +120,7 @@ def shown(session: Session, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outlook(p: ReleaseProtocol, goal: str) -> dict[str, Any] | None:
-    found = outlook(p.channel, p.table, goal)
+    found = outlook(p.channel, p.uncertainty, goal)
     return None if found is None else asdict(found)
 
 

@@ -23,6 +23,7 @@ from rldp.presentation.risk_texts import (
     attacker_in_words,
     attacker_rows,
     coverage_in_words,
+    group_in_words,
     repeated_in_words,
     short_advice,
 )
@@ -46,6 +47,13 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
     """The same of a protocol."""
     result = risk(p)
     beyond = risk_levels(result, p.epsilon)
+    parts = {
+        f"over F, for someone who knows only {' and '.join(part)}": epsilon
+        for part, epsilon in result.audit.epsilon_given_part.items()
+    }
+    group = result.audit.worst_group if p.table.n_u > 2 else None
+    if group is not None and group.epsilon <= result.audit.epsilon:
+        group = None  # no more than a stranger learns
     S = ", ".join(column.name for column in p.schema.sensitive)
     return {
         "sensitive": S,
@@ -55,13 +63,14 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
         "holds": is_kept(result, p.epsilon),
         "levels": [
             {"over": over, "epsilon": epsilon, "text": rounded_up(epsilon), "odds": _odds(epsilon)}
-            for over, epsilon in level_rows(result, p.schema).items()
+            for over, epsilon in (level_rows(result, p.schema) | parts).items()
         ],
         "worst_case": worst_case(result, p.uncertainty, p.channel, S, is_protocol=True),
         "values": [asdict(value) for value in result.values],
         "attackers": attacker_rows(result.attackers, p.schema),
         "sentences": [
             *(attacker_in_words(attacker, p.schema) for attacker in result.attackers),
+            *([] if group is None else [group_in_words(group, p.schema)]),
             repeated_in_words(result.repeated, p.schema),
             *_coverage(result.coverage),
         ],

@@ -132,12 +132,18 @@ def _foreseen(outlook: Outlook | None) -> dict[str, Any]:
     if outlook is None:
         return dict.fromkeys(_FORESEEN)
     told = {name: getattr(outlook, name) for name in _FORESEEN}
-    levels = {"known_u": outlook.epsilon_given_u, "always": outlook.epsilon_all}
+    levels = {
+        "known_part": outlook.epsilon_given_part,
+        "known_u": outlook.epsilon_given_u,
+        "always": outlook.epsilon_all,
+    }
     return told | {name: _level(epsilon) for name, epsilon in levels.items()}
 
 
 def _level(epsilon: float) -> str:
-    """A level for a table, never smaller than it is."""
+    """A level for a table, never smaller than it is; nothing where there is no such reader."""
+    if math.isnan(epsilon):
+        return ""
     return "none" if epsilon > MOST else brief_up(epsilon)
 
 

@@ -1,0 +1,134 @@
+"""What promises cost and what merging saves, in people, for the terminal and the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rldp.decimals import shortest
+from rldp.presentation.risk_texts import odds, people
+from rldp.presentation.texts import finite, sensitive_names
+
+if TYPE_CHECKING:
+    from rldp.designing.prices import MergingPrice, PromisePrice
+    from rldp.tables.table import Table
+
+_WHOM = {
+    "epsilon_all": "someone who knows anything else, whatever is true",
+    "epsilon_given_part": "someone who knows some of the columns of U, and not the rest",
+}
+MERGING_HEADS = ("as one value", "records", "people", "saved")
+HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
+
+
+def price_rows(prices: Sequence[PromisePrice], promise: str, table: Table) -> list[tuple[str, ...]]:
+    """For each level: odds, how many of 1,000 are guessed rightly at most, error and people."""
+    from rldp.auditing.attackers import at_most
+
+    views = [table.p_s[:, None]] if promise == "epsilon_all" else _known(table)
+    rows: list[tuple[str, ...]] = []
+    for price in prices:
+        if price["promise"] != promise:
+            continue
+        level = math.inf if price["level"] is None else price["level"]
+        right = people(max(at_most(p_su, level).right for p_su in views))
+        rows.append(
+            (
+                "none" if math.isinf(level) else f"ε = {shortest(level)}",
+                odds(level),
+                "all" if math.isinf(level) else f"≤ {right}",
+                f"{100 * price['error']:.2f}",
+                f"{price['people']:,.0f}",
+                "as asked" if price["is_asked"] else _more(price["people"] / table.n - 1),
+            )
+        )
+    return rows
+
+
+def price_head(promise: str, table: Table) -> str:
+    """What the rows are about."""
+    S = sensitive_names(table.schema)
+    return (
+        f"What a limit costs for {_WHOM[promise]}: how far one report moves the odds on {S}; of "
+        f"1,000 people, how often that reader guesses {S} rightly; the error of estimates from "
+        f"{table.n:,} reports; and how many people must answer for the error that the limits asked "
+        f"for have with {table.n:,}."
+    )
+
+
+def offer_in_words(prices: Sequence[PromisePrice], promise: str, table: Table) -> str | None:
+    """The strictest limit that costs less than a quarter more people, None where there is none."""
+    from rldp.designing.prices import CHEAP, offered
+
+    found = offered(prices, promise)
+    if found is None or found["level"] is None:
+        return None
+    asked = next(p for p in prices if p["promise"] == promise and p["is_asked"])
+    now = "none" if asked["level"] is None else shortest(asked["level"])
+    level, option = shortest(found["level"]), f"--{promise.replace('_', '-')}"
+    return (
+        f"{level} instead of {now} costs {_percent(found['people'] / table.n - 1)} more people, "
+        f"less than {100 * CHEAP:.0f} %: think of it ({option} {level})."
+    )
+
+
+def how_made(effort: str) -> str:
+    """Where the figures come from."""
+    return (
+        f"Each line is a design of “best” that was made (effort {effort}), with everything else as "
+        f"asked. A search may end before the best design, so a price is what was found; a design "
+        f"with a stricter limit counts for the weaker ones too."
+    )
+
+
+def merging_rows(found: Sequence[MergingPrice]) -> list[tuple[str, ...]]:
+    """For each value that was merged with another: its people, and how many are saved."""
+    return [
+        (
+            f"{one['column']}: {one['labels'][0]} with {one['labels'][1]}",
+            f"{one['records']:,}",
+            f"{one['people']:,.0f}",
+            f"{_percent(one['saved'])} fewer" if one["saved"] > 0 else "none",
+        )
+        for one in found
+    ]
+
+
+def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
+    """Which value costs most, and on what the figures are about."""
+    best = max(found, key=lambda one: one["saved"])
+    rare, other = best["labels"]
+    told = (
+        f"Of the values that were tried, {best['column']} = {rare} ({best['records']:,} records) "
+        f"costs most: with {other} as one value, {best['people']:,.0f} people give the estimates "
+        f"that are left the error that they have with {table.n:,} now."
+    )
+    if best["saved"] <= 0:
+        told = "No merging of two values that was tried saves anybody."
+    return (
+        f"{told} Each was designed anew with the two as one. To merge them, do it in the data. "
+        f"What is promised to those who know part of U is then about the merged value: someone who "
+        f"knows which of the two it is, and not all of U, has the limit whatever is true."
+    )
+
+
+def price_records(prices: Sequence[PromisePrice | MergingPrice]) -> list[dict[str, Any]]:
+    """The same for machines."""
+    return [finite(dict(price)) for price in prices]
+
+
+def _known(table: Table) -> list[Any]:
+    """The chances of S and each part of U that someone may know."""
+    from rldp.tables.parts import Part, parts_of
+
+    parts = [Part.of(table.schema, names) for names in parts_of(table.schema)]
+    return [table.p_su[:, part.cells].sum(axis=2) for part in parts]
+
+
+def _more(share: float) -> str:
+    return f"{'−' if share < 0 else '+'}{_percent(abs(share))}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1f} %"
