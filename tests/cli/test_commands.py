@@ -359,6 +359,38 @@ def test_what_is_no_part_of_u_is_refused(options, message, two_columns, capsys):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("little_work")
+def test_prices_are_told_beside_the_promises(two_columns, capsys):
+    words = [*two_columns, "--goal", "s", "--prices", "--mergings"]
+    assert main(["design", *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    levels = [(price["promise"], price["level"]) for price in told["prices"]]
+    assert levels[:5] == [("epsilon_all", level) for level in (None, 6, 4, 3, 2)]
+    assert [level for promise, level in levels[5:]] == [None, 2, 1.5, 1]
+    assert told["mergings"] == []  # no column has three values
+    assert main(["compare", *words, "-p", "best"]) == 0
+    out = capsys.readouterr().out
+    asked = [line for line in out.splitlines() if line.rstrip().endswith("as asked")]
+    assert [line.split()[2] for line in asked] == ["6", "2"]
+    assert main(["compare", *words, "-p", "grr", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [record["protocol"] for record in told["protocols"]] == ["grr"]
+    assert [len(one["prices"]) for one in told["prices"]] == [9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-p", "grr", "--prices"], "about best, got 'grr'"),
+        (["--goal", "information", "--mergings"], "Prices are told in people"),
+    ],
+)
+def test_what_has_no_price_is_refused(options, message, two_columns, capsys):
+    assert main(["design", *two_columns, *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("command", ["design", "compare"])
 def test_confidence_sets_say_that_they_need_a_random_sample(command, capsys):
     words = [command, *ADULT, "--epsilon", "1", "--protocol", "grr"]

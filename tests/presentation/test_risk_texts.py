@@ -15,6 +15,7 @@ from rldp import ChiSquareSet, Guarantee, Table, design
 from rldp.auditing.attackers import attackers_of
 from rldp.auditing.guarantees import AuditedGuarantee
 from rldp.decimals import rounded_up
+from rldp.presentation import price_texts
 from rldp.presentation.risk_texts import (
     attacker_in_words,
     attacker_rows,
@@ -122,3 +123,46 @@ def test_advice_is_given_where_it_is_needed_only():
     assert short_advice(fine) is None
     bad = dataclasses.replace(fine, at_uniform=0.5)
     assert "finite Kullback-Leibler set, or total variation" in short_advice(bad)
+
+
+# --- prices --------------------------------------------------------------------------------------
+
+
+def priced(promise, level, people, *, is_asked=False):
+    of = {"promise": promise, "level": level, "is_asked": is_asked}
+    return {**of, "error": 0.0123, "people": people}
+
+
+def test_prices_are_told_in_people_with_the_odds_and_the_guesses_they_leave():
+    n = TABLE.n
+    prices = [
+        priced("epsilon_all", None, 0.9 * n),
+        priced("epsilon_all", 6.0, n, is_asked=True),
+        priced("epsilon_all", 4.0, 1.2 * n),
+        priced("epsilon_all", 2.0, 3.0 * n),
+    ]
+    rows = price_texts.price_rows(prices, "epsilon_all", TABLE)
+    assert [row[0] for row in rows] == ["none", "ε = 6", "ε = 4", "ε = 2"]
+    assert [row[5] for row in rows] == ["−10 %", "as asked", "+20 %", "+200 %"]
+    assert rows[1][1] == "× 403.5"
+    assert rows[0][2] == "all"
+    most = TABLE.p_s.max()
+    for row, level in zip(rows[1:], (6, 4, 2), strict=True):
+        odds = math.exp(level) * most / (1 - most)  # the largest share, at the largest odds
+        assert row[2] == f"≤ {people(odds / (1 + odds))}"
+    told = price_texts.offer_in_words(prices, "epsilon_all", TABLE)
+    assert told.startswith("4 instead of 6 costs 20 % more people, less than 25 %")
+    assert "--epsilon-all 4" in told
+    assert price_texts.offer_in_words(prices[:2], "epsilon_all", TABLE) is None
+    assert price_texts.price_rows(prices, "epsilon_given_part", TABLE) == []
+
+
+def test_a_merging_says_whose_promise_it_changes():
+    one = {"column": "age", "labels": ("90+", "80+"), "records": 7, "people": 80.0, "saved": 0.2}
+    (row,) = price_texts.merging_rows([one])
+    assert row == ("age: 90+ with 80+", "7", "80", "20 % fewer")
+    told = price_texts.merging_in_words([one], TABLE)
+    assert "age = 90+ (7 records) costs most" in told
+    assert "which of the two it is, and not all of U, has the limit whatever is true" in told
+    none = price_texts.merging_in_words([one | {"saved": 0.0}], TABLE)
+    assert none.startswith("No merging of two values that was tried saves anybody.")

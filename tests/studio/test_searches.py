@@ -201,7 +201,7 @@ def test_a_search_begins_with_a_proved_draft(name, wishes):
     levels = [wishes.get("epsilon_given_u"), wishes.get("epsilon_all")]
     levels = [1.0 if level == "auto" else math.inf if level is None else level for level in levels]
     goal = wishes.get("goal", "information")
-    last = outlook(found.protocol.channel, F.table, goal)
+    last = outlook(found.protocol.channel, F, goal)
     for p in (*drafts, found.protocol):
         assert rldp.verify(p).epsilon == 1.0
         audit = rldp.audit(p)
@@ -210,7 +210,7 @@ def test_a_search_begins_with_a_proved_draft(name, wishes):
         if goal == "information":
             assert p.utility <= found.protocol.utility + 1e-9
         else:
-            assert last.error <= outlook(p.channel, F.table, goal).error * (1 + 1e-6)
+            assert last.error <= outlook(p.channel, F, goal).error * (1 + 1e-6)
     is_nats = any(kind == "progress" for kind, _ in told)
     assert not is_nats or goal == "information"  # other goals tell errors, which are no nats
 
@@ -270,7 +270,7 @@ def test_for_estimates_the_smaller_error_counts_at_a_larger_epsilon():
 def test_the_outlook_is_what_plan_and_audit_say(goal, name):
     table = rldp.Table([[30, 10, 20], [10, 50, 40]])
     p = rldp.design(rldp.ChiSquareSet(table), 2.0, name)
-    found = outlook(p.channel, table, goal)
+    found = outlook(p.channel, p.uncertainty, goal)
     audit = rldp.audit(p)
     assert found.epsilon_given_u == pytest.approx(audit.epsilon_given_u)
     assert found.epsilon_all == pytest.approx(audit.epsilon_all)

@@ -348,7 +348,9 @@ def test_layers_and_goal_are_those_of_the_design(client, session):
     assert [round(g.epsilon, 12) for g in p.guarantees] == [1.0, 0.8]
     assert p.options["goal"] == "s"
     told = asked(client, "protocol", **choice).json()
-    nobody, knows_u, anyone = told["promises"]
+    whole, nobody, knows_u, anyone = told["promises"]
+    assert rldp.audit(p).epsilon_plain <= 1 + 1e-9  # S alone is read: said first
+    assert "k fresh reports by e^(k · 1)" in whole["text"]
     assert "This is proved" in nobody["text"]
     assert "a factor e^0.8 ≤ 2.226. This is proved, whatever" in knows_u["text"]
     assert "proved" not in anyone["text"]

@@ -127,8 +127,8 @@ def _parts(found: Risk) -> None:
     if found.audit.epsilon_given_part:
         note("\nOver F, for someone who knows some useful columns of the person but not all")
         _columns(part_rows(found.audit.epsilon_given_part))
-    learns = group is not None and group.epsilon > found.audit.epsilon  # more than a stranger
-    if group is not None and learns and schema.n_u > 2:  # of two, strangers or those who know U
+    is_more = found.audit.epsilon_all > found.audit.epsilon  # than ε, which then holds for all
+    if group is not None and is_more and schema.n_u > 2:  # of two: a stranger, or who knows U
         paragraph(group_in_words(group, schema), after_space=True)
 
 

@@ -52,8 +52,8 @@ def described(p: ReleaseProtocol) -> dict[str, Any]:
         for part, epsilon in result.audit.epsilon_given_part.items()
     }
     group = result.audit.worst_group if p.table.n_u > 2 else None
-    if group is not None and group.epsilon <= result.audit.epsilon:
-        group = None  # no more than a stranger learns
+    if result.audit.epsilon_all <= result.audit.epsilon:
+        group = None  # ε holds for everyone
     S = ", ".join(column.name for column in p.schema.sensitive)
     return {
         "sensitive": S,
