@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ import numpy as np
 from benchmarks.timing import Effort, show
 from rldp.intervals import check_with_intervals
 from rldp.proof import check
-from tests.support import forgeries, stacks
+from tests.support import forgeries, part_forgeries, stacks
 
 CLAIMS = 600_000  # with those of the second checker about an hour
 SECOND_CLAIMS = 50_000
 LAYERED_CLAIMS = 10_000  # several guarantees at once, of each checker
 SPOILED_TABLES = 10_000  # under several guarantees, of the exact checker
+PART_CLAIMS = 20_000  # about someone who knows part of U, of both checkers and the client
 
 Checker = Callable[[dict[str, Any]], object]
 Run = Callable[[np.random.Generator, Checker, int], Counter[str]]
@@ -29,6 +32,7 @@ def run(
     n_second: int = SECOND_CLAIMS,
     n_layered: int = LAYERED_CLAIMS,
     n_spoiled: int = SPOILED_TABLES,
+    n_parts: int = PART_CLAIMS,
     seed: int = 2026,
 ) -> None:
     """False claims on all kinds of sets and channels, with S values that were never seen."""
@@ -47,6 +51,32 @@ def run(
     counted = [(name, f"{n:,}", "0") for name, n in sorted(tally.items())]
     title = f"Spoiled tables under several guarantees, {seconds:.0f} s"
     show(title, ("what is broken", "refused", "accepted"), counted)
+    show_parts(n_parts, seed + 5)
+
+
+def show_parts(n_claims: int = PART_CLAIMS, seed: int = 2031) -> None:
+    """The same claims for both checkers and the JavaScript client."""
+    start = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        checkers = {
+            "exact checker": part_forgeries.one_by_one(check),
+            "second checker": part_forgeries.one_by_one(check_with_intervals),
+            "JavaScript client": part_forgeries.by_the_client(Path(folder)),
+        }
+        tally = part_forgeries.run(np.random.default_rng(seed), checkers, n_claims)
+    seconds = time.process_time() - start
+    columns = ("", "false claims", "accepted", "true claims", "accepted")
+    rows = [
+        (name, f"{tally['false']:,}", "0", f"{tally['true']:,}", f"{tally[f'{name} proved']:,}")
+        for name in checkers
+    ]
+    show(f"Forged claims about someone who knows part of U, {seconds:.0f} s", columns, rows)
+    ways: Counter[str] = Counter()
+    for way, n in tally.items():
+        if way not in ("false", "true") and not way.endswith(" proved"):
+            ways[way.partition(",")[0].partition(":")[0]] += n
+    counted = [(way, f"{n:,}", "0") for way, n in ways.most_common()]
+    show("How they were made", ("", "refused", "accepted"), counted)
 
 
 def _tried(name: str, tried: Run, checker: Checker, n_claims: int, seed: int) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from vector_parts import (
     true_epsilon,
     whole,
 )
+from vector_readers import accepted_readers, refused_readers
 from vector_rejects import rejects
 
 from rldp.io.json_files import document_text
@@ -117,8 +118,8 @@ def main() -> None:
         entry = {"file": f"accept/{name}.json", "level": level, "shows": "written by 0.1.0"}
         index["accept"].append(entry)
     forged = {name: documents[f"first-{name}"] for name in _FORGED}
-    taken = chain(accepts(), accepted_layers(forged))
-    refused = chain(rejects(forged), refused_layers())
+    taken = chain(accepts(), accepted_layers(forged), accepted_readers())
+    refused = chain(rejects(forged), refused_layers(), refused_readers())
     for side, vectors in (("accept", taken), ("reject", refused)):
         for path in (folder / side).glob("*.json"):
             if not path.name.startswith("first-"):

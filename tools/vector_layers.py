@@ -70,16 +70,17 @@ def proved(document: Document) -> Document:
 
 
 def claimed(document: Document) -> Document:
-    """The public version of a whole file of version 2."""
+    """The public version of a whole file of version 2 or 3."""
     claims = [
         {
             "uncertainty": {x: y for x, y in given["uncertainty"].items() if x != "counts"},
             "levels": given["levels"],
+            **({"knows": given["knows"]} if "knows" in given else {}),
         }
         for given in document["guarantees"]
     ]
     made = public(document["channel"], document["epsilon"], document["schema"])
-    return made | {"version": 2, "claims": copy.deepcopy(claims)}
+    return made | {"version": document["version"], "claims": copy.deepcopy(claims)}
 
 
 def pair_levels(channel: Document, kind: str, *, up: bool) -> list[list[Any]]:

@@ -1,77 +1,94 @@
 /**
- * What a public file of version 2 claims, and against whom: docs/format.md, Section 2.
+ * What a public file from version 2 on claims, and against whom: docs/format.md, Section 2.
  *
  * Nothing in a public file proves a claim. These are the words of whoever wrote it.
  */
 
+import { canonical } from "./documents.js";
 import { ProtocolError } from "./errors.js";
 
 const MOST_LEVEL = 100;
 const MOST_ORDER = 16n; // of a Rényi set, and the largest denominator of its order
-const MOST_LISTED = 12; // pairs that are listed one by one
+const MOST_LISTED = 12; // pairs, or readers, that are listed one by one
+const MOST_COLUMNS = 4; // of U, all of whose parts are readers; of more, single columns, all but one, and all
 const MOST_CORNERS = 5000; // of a polytope
 const FRACTION = /^(0|[1-9][0-9]{0,399})(?:\/([1-9][0-9]{0,399}))?$/;
 
-/** For each kind of set, its parameters, and the attacker that it stands for. */
+/** For each kind of set, its parameters, and the distributions that it has. */
 const SETS = new Map([
-  ["all", [[], () => "anyone, whatever they know about the person except S, whatever distribution is true"]],
-  ["given-u", [[], () => "someone who knows U, whatever distribution is true"]],
-  ["known", [[], () => among("the frequencies of the sample, taken for true")]],
-  ["chi-square", [["alpha"], ({ alpha }) => among(`a distribution that a χ² test on the sample accepts (α = ${alpha})`)]],
+  ["all", [[], () => "any distribution"]],
+  ["given-u", [[], () => "any distribution"]],
+  ["known", [[], () => "the frequencies of the sample, taken for true"]],
+  ["chi-square", [["alpha"], ({ alpha }) => `a distribution that a χ² test on the sample accepts (α = ${alpha})`]],
   [
     "renyi",
     [
       ["alpha", "order"],
-      ({ alpha, order }) =>
-        among(`a distribution that a power-divergence test of order ${order} on the sample accepts (α = ${alpha})`),
+      ({ alpha, order }) => `a distribution that a power-divergence test of order ${order} on the sample accepts (α = ${alpha})`,
     ],
   ],
-  ["kl", [["alpha"], ({ alpha }) => among(`a distribution that a likelihood ratio test on the sample accepts (α = ${alpha})`)]],
+  ["kl", [["alpha"], ({ alpha }) => `a distribution that a likelihood ratio test on the sample accepts (α = ${alpha})`]],
   [
     "kl-finite",
-    [["alpha"], ({ alpha }) => among(`a distribution near the sample in Kullback-Leibler divergence (α = ${alpha}, for any number of records)`)],
+    [["alpha"], ({ alpha }) => `a distribution near the sample in Kullback-Leibler divergence (α = ${alpha}, for any number of records)`],
   ],
   [
     "polytope",
     [
       ["distributions"],
       ({ distributions: { length } }) =>
-        among(`a mixture of the frequencies of the sample and of ${length} distribution${length > 1 ? "s" : ""} that the file lists`),
+        `a mixture of the frequencies of the sample and of ${length} distribution${length > 1 ? "s" : ""} that the file lists`,
     ],
   ],
   [
     "total-variation",
-    [["alpha"], ({ alpha }) => among(`a distribution near the sample in total variation (α = ${alpha}, for any number of records)`)],
+    [["alpha"], ({ alpha }) => `a distribution near the sample in total variation (α = ${alpha}, for any number of records)`],
   ],
 ]);
 
-function among(population) {
-  return `someone who knows nothing about the person except that they come from a population with ${population}`;
+/** Who is limited by a claim, and whatever else they may know. */
+function attacker(claim) {
+  if (claim.kind === "given-u") return "someone who knows U, whatever distribution is true";
+  if (claim.kind === "all") {
+    const known = claim.knows.length ? `someone who knows ${listed(claim.knows)} of the person` : "anyone";
+    return `${known}, whatever${claim.knows.length ? " else" : ""} they know about the person except S, whatever distribution is true`;
+  }
+  const population = `from a population with ${SETS.get(claim.kind)[1](claim)}`;
+  if (!claim.knows.length) return `someone who knows nothing about the person except that they come ${population}`;
+  return `someone who knows ${listed(claim.knows)} of the person, and beside that only that they come ${population}`;
 }
+
+const listed = (names) => names.map((name) => JSON.stringify(name)).join(" and ");
 
 const READ = { alpha: alphaOf, order: orderOf, distributions: distributionsOf };
 
 /**
  * The claims of a document over cells of this shape [n_s, n_u]: frozen objects with kind, levels, epsilon, isUniform,
- * and alpha, order or distributions where the kind has them.
+ * knows, and alpha, order or distributions where the kind has them. `useful` are names of columns of U.
  */
-export function claimsFrom(value, shape, epsilon) {
+export function claimsFrom(value, version, shape, epsilon, useful) {
   if (!Array.isArray(value) || !value.length) throw new ProtocolError("Expected a list of claims.");
-  const claims = value.map((entry) => claimOf(entry, shape));
-  if (claims.length === 1 && claims[0].isUniform) {
+  const claims = value.map((entry) => claimOf(entry, version, shape, useful));
+  if (version === 2n && claims.length === 1 && claims[0].isUniform) {
     throw new ProtocolError("Expected version 1 where one level is claimed over one set.");
   }
+  if (version === 3n && !claims.some(({ knows }) => knows.length)) {
+    throw new ProtocolError("Expected version 2 where nothing is claimed for someone who knows part of U.");
+  }
+  if (claims[0].knows.length) throw new ProtocolError("Expected no knows in the first claim: epsilon is for someone who knows nothing of U.");
   if (claims[0].epsilon !== epsilon) throw new ProtocolError("Expected epsilon as the largest level of the first claim.");
   return Object.freeze(claims);
 }
 
-function claimOf(entry, shape) {
-  const uncertainty = entriesOf(entry, ["uncertainty", "levels"], "a claim")[0];
+function claimOf(entry, version, shape, useful) {
+  const knowing = version === 3n && entry instanceof Map && entry.has("knows");
+  const [uncertainty, , named] = entriesOf(entry, ["uncertainty", "levels", ...(knowing ? ["knows"] : [])], "a claim");
   const kind = uncertainty instanceof Map ? uncertainty.get("kind") : undefined;
   if (!SETS.has(kind)) throw new ProtocolError(`Expected the set of a claim to be ${[...SETS.keys()].join(", ")}.`);
   const names = SETS.get(kind)[0];
   const [, ...values] = entriesOf(uncertainty, ["kind", ...names], `a claim over ${kind}`);
   const parameters = Object.fromEntries(names.map((name, i) => [name, READ[name](values[i], shape)]));
+  const knows = knowing ? knowsFrom(named, kind, useful) : Object.freeze([]);
   const levels = levelsOf(entry.get("levels"), shape[0]);
   const apart = levels.flatMap((row, s) => row.filter((_, other) => other !== s));
   const promised = apart.filter(Number.isFinite);
@@ -81,7 +98,19 @@ function claimOf(entry, shape) {
     throw new ProtocolError("Expected one number where all pairs have the same level.");
   }
   for (const row of levels) Object.freeze(row);
-  return Object.freeze({ kind, ...parameters, levels: Object.freeze(levels), epsilon: Math.max(...promised), isUniform });
+  const epsilon = Math.max(...promised);
+  return Object.freeze({ kind, ...parameters, levels: Object.freeze(levels), epsilon, isUniform, knows });
+}
+
+/** Names of one or more columns of U, each once and in their order. */
+function knowsFrom(value, kind, useful) {
+  const isPart = Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string");
+  const inOrder = isPart ? useful.filter((name) => value.includes(name)) : [];
+  if (!isPart || inOrder.length !== value.length || inOrder.some((name, i) => name !== value[i])) {
+    throw new ProtocolError(`Expected knows as names of useful columns, each once and in their order, got ${canonical(value)}.`);
+  }
+  if (kind === "given-u") throw new ProtocolError("Expected no knows where all of U is known.");
+  return Object.freeze(inOrder);
 }
 
 /** Levels as rows of numbers, Infinity where nothing is promised and on the diagonal. */
@@ -174,9 +203,32 @@ export function withFloats(claims) {
 
 /** What a claim says and against whom, in one sentence; `labels` are those of S. */
 export function inWords(claim, labels) {
-  const attacker = SETS.get(claim.kind)[1](claim);
-  if (claim.isUniform) return `ε = ${claim.epsilon} against ${attacker}`;
-  return `ε by pair of S values, against ${attacker}: ${pairsInWords(claim.levels, labels)}`;
+  if (claim.isUniform) return `ε = ${claim.epsilon} against ${attacker(claim)}`;
+  return `ε by pair of S values, against ${attacker(claim)}: ${pairsInWords(claim.levels, labels)}`;
+}
+
+/** Who knows columns of U and is given no promise by these claims, in one sentence; nothing if there is nobody. */
+export function unpromised(claims, useful) {
+  const readers = readersOf(useful).filter((known) => !claims.some((claim) => covers(claim, known, useful)));
+  if (!readers.length) return [];
+  const shown = readers.slice(0, MOST_LISTED).map(listed);
+  if (readers.length > MOST_LISTED) shown.push(`${readers.length - MOST_LISTED} other parts of U`);
+  const what = claims.length ? "Nothing is promised against" : "The file does not say what is promised against";
+  return [`${what} someone who knows of the person ${shown.join("; or ")}`];
+}
+
+function readersOf(useful) {
+  const n = useful.length;
+  const few = Array.from({ length: n <= MOST_COLUMNS ? 2 ** n - 1 : 0 }, (_, i) => useful.filter((_, place) => ((i + 1) >> place) & 1));
+  const many = [...useful.map((name) => [name]), ...useful.map((name) => useful.filter((other) => other !== name)), [...useful]];
+  return (few.length ? few : n ? many : []).sort((a, b) => a.length - b.length);
+}
+
+/** Whether a claim limits a reader who knows these columns and no more of U. */
+function covers({ kind, knows }, known, useful) {
+  if (kind === "all") return knows.every((name) => known.includes(name));
+  if (kind === "given-u") return known.length === useful.length;
+  return knows.length === known.length && knows.every((name) => known.includes(name));
 }
 
 function pairsInWords(levels, labels) {

@@ -9,17 +9,17 @@
  * the table are BigInt: nothing is rounded, rejected or reduced modulo the number of outputs.
  */
 
-import { claimsFrom, entriesOf, inWords, withFloats } from "./claims.js";
-import { canonical, hashOf, parsed, pythonFloat } from "./documents.js";
+import { claimsFrom, entriesOf, inWords, unpromised, withFloats } from "./claims.js";
+import { canonical, hashOf, pythonFloat } from "./documents.js";
 import { ProtocolError, RecordError } from "./errors.js";
-import { checkSigned, detached, signaturesFrom } from "./signatures.js";
+import { opened } from "./signatures.js";
 import { keyedWords, secureWords } from "./words.js";
 
 export { ProtocolError, RecordError };
 
-const FORMAT = "rldp-client";
-const VERSIONS = [1n, 2n];
 const MISSING = "(missing)";
+const LONGEST_NAME = 100;
+const ODD = /(?! )[\p{C}\p{Z}]/u; // what no name has, as in Python: control and format characters, blanks but one
 const MOST_BUCKETS = 2 ** 25; // of a whole table, as in Python
 const LEAST_KEY_BYTES = 16;
 const LEAST_DIFFERENT = 8; // bytes of a key, as in Python
@@ -34,38 +34,16 @@ const OUTER_BLANKS = new RegExp(`^${BLANKS}|${BLANKS}$`, "g");
  * The file holds no proof of its ε. With `signedBy`, a public key, the file must be signed by that
  * key: inside, or by the detached `signature`, the text or bytes of a .sig file.
  */
-export async function load(source, { signedBy, signature } = {}) {
-  const document = parsed(source);
-  checkKind(document);
-  const signatures = document.has("signatures") ? signaturesFrom(document.get("signatures")) : [];
-  const claimed = document.get("hash");
-  for (const name of ["hash", "signatures"]) document.delete(name);
-  const actual = await hashOf(document);
-  if (claimed !== actual) throw new ProtocolError("The file is damaged: its hash does not fit its content.");
-  if (signedBy !== undefined) {
-    const beside = signature === undefined ? [] : detached(signature);
-    await checkSigned(actual, [...signatures, ...beside], signedBy);
-  }
+export async function load(source, options = {}) {
+  return protocolFrom(await opened(source, "rldp-client", options));
+}
+
+/** The protocol of a public document, whose hash has been checked. */
+export async function protocolFrom(document) {
   // 1 and 1.0 are one ε, with one fingerprint
   document.set("epsilon", epsilonOf(document.get("epsilon")));
   if (Array.isArray(document.get("claims"))) document.set("claims", withFloats(document.get("claims")));
   return new Protocol(document, await hashOf(document));
-}
-
-function checkKind(document) {
-  const [format, version] = document instanceof Map ? [document.get("format"), document.get("version")] : [];
-  if (format === FORMAT && VERSIONS.includes(version)) return;
-  const known = VERSIONS.join(" or ");
-  if (format === "rldp-protocol") {
-    throw new ProtocolError(
-      "Expected a public protocol, this file holds the design sample too; give clients what rldp public writes.",
-    );
-  }
-  throw new ProtocolError(
-    format === FORMAT && typeof version === "bigint"
-      ? `This is a public protocol file of version ${version}; this client reads ${known}.`
-      : `Expected a public protocol file of version ${known}.`,
-  );
 }
 
 /** ε as a float: a number, or an integer that is one exactly. */
@@ -237,7 +215,8 @@ const joined = (labels) => labels.map((label) => label.replace(/[\\|;]/g, "\\$&"
 const cell = (parts) => parts.filter((part) => part !== null).join(" | ");
 const numbered = (size) => Array.from({ length: size }, (_, y) => `y${y}`);
 const fitting = (texts, size) => (texts.length === size ? texts : numbered(size));
-const product = (columns) =>
+/** The labels of an alphabet that is the product of columns. */
+export const labelsOf = (columns) =>
   columns.reduce((rows, { labels }) => rows.flatMap((row) => labels.map((label) => [...row, label])), [[]]).map(joined);
 
 /** A text without the blanks around it, which count nowhere. */
@@ -262,9 +241,12 @@ export class Protocol {
 
   constructor(document, fingerprint) {
     const names = ["format", "version", "name", "epsilon", "schema", "channel"];
-    const claims = document.get("version") === 2n ? ["claims"] : [];
+    const version = document.get("version");
+    const claims = version === 1n ? [] : ["claims"];
     const [, , name, epsilon, schema, channel] = entriesOf(document, [...names, ...claims], "a public protocol");
-    if (typeof name !== "string") throw new ProtocolError("Expected a text as name.");
+    if (typeof name !== "string" || [...name].length > LONGEST_NAME || ODD.test(name)) {
+      throw new ProtocolError(`Expected a name of at most ${LONGEST_NAME} printable characters.`);
+    }
     [this.name, this.epsilon, this.fingerprint] = [name, epsilon, fingerprint];
     const [sensitive, useful] = entriesOf(schema, ["sensitive", "useful"], "the schema");
     [this.sensitive, this.useful] = [columnsOf(sensitive, "sensitive"), columnsOf(useful, "useful")];
@@ -279,11 +261,13 @@ export class Protocol {
     if (size(this.sensitive) !== n_s || size(this.useful) !== n_u) {
       throw new ProtocolError(`The schema has other cells than the channel, which has ${n_s} × ${n_u}.`);
     }
-    this.claims = claims.length ? claimsFrom(document.get("claims"), [n_s, n_u], epsilon) : []; // none of them proved
+    const useful_names = this.useful.map((column) => column.name);
+    // none of them proved
+    this.claims = claims.length ? claimsFrom(document.get("claims"), version, [n_s, n_u], epsilon, useful_names) : [];
     this.words = this.#channel.words; // that one record takes
     // where nothing depends on s, whoever releases need not know it
     this.readsSensitive = !this.useful.length || (this.#channel.readsSensitive ?? true);
-    this.#labels = this.#channel.parts(product(this.sensitive), product(this.useful));
+    this.#labels = this.#channel.parts(labelsOf(this.sensitive), labelsOf(this.useful));
     Object.freeze(this);
   }
 
@@ -301,13 +285,13 @@ export class Protocol {
     return made(Object.fromEntries(tables), this.bits);
   }
 
-  /** What is claimed, and against whom, a sentence each. The file proves none of it. */
+  /** What is claimed, and against whom, a sentence each, and who is left out. The file proves none of it. */
   claimsInWords() {
-    if (!this.claims.length) {
-      return [`ε = ${this.epsilon} over a set of distributions that the file does not name`];
-    }
-    const labels = product(this.sensitive);
-    return this.claims.map((claim) => inWords(claim, labels));
+    const labels = labelsOf(this.sensitive);
+    const claimed = this.claims.length
+      ? this.claims.map((claim) => inWords(claim, labels))
+      : [`ε = ${this.epsilon} over a set of distributions that the file does not name`];
+    return [...claimed, ...unpromised(this.claims, this.useful.map((column) => column.name))];
   }
 
   /** The codes [s, u] of a record given by column names; what is wrong with it is an error. */

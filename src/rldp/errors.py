@@ -12,6 +12,7 @@
     ├── DoubtfulModelWarning           a regression whose assumption the reports contradict
     ├── FreshDrawWarning               reports that are drawn anew at every call
     ├── KeptColumnsWarning             columns beside a report that no guarantee covers
+    ├── LabelWarning                   labels that look alike, or that stand for missing values
     └── ReadingWarning                 a file that had to be converted to be read
 
 Every message is one line that says what was expected, what came, and what to do. What it speaks of
@@ -139,6 +140,10 @@ class FreshDrawWarning(UserWarning):
 
 class KeptColumnsWarning(UserWarning):
     """Columns are kept beside reports, and the guarantee does not cover them."""
+
+
+class LabelWarning(UserWarning):
+    """Labels of a column look alike, or are such as surveys use for missing values."""
 
 
 class ReadingWarning(UserWarning):

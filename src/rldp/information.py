@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.arithmetic import log
+from rldp.checks import as_array
 from rldp.errors import DataError
 
 _LEAST = np.finfo(float).tiny
@@ -18,7 +19,7 @@ def entropy(p: ArrayLike) -> float:
     >>> round(entropy([0.5, 0.5]), 6)
     0.693147
     """
-    return float(entropy_terms(np.asarray(p, dtype=float)).sum())
+    return float(entropy_terms(as_array(p, "probabilities as numbers")).sum())
 
 
 def entropy_terms(p: Array) -> Array:
@@ -69,7 +70,7 @@ def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
     >>> round(mutual_information(np.full((2, 2), 0.25), reveal), 6)  # log 4
     1.386294
     """
-    Q = np.asarray(Q, dtype=float)
+    Q = as_array(Q, "chances as numbers, shape (n_s, n_u, n_y)")
     if Q.ndim != 3:
         raise DataError(f"Expected Q of shape (n_s, n_u, n_y), got shape {Q.shape}.")
     bad = np.argwhere(~(Q >= 0).all(axis=2) | ~(abs(Q.sum(axis=2) - 1) <= 1e-9))
@@ -83,10 +84,7 @@ def mutual_information(p_su: ArrayLike, Q: ArrayLike) -> float:
 
 def distribution(p_su: ArrayLike, shape: tuple[int, ...]) -> Array:
     """The argument as a checked float array of this shape that sums to 1."""
-    try:
-        p = np.asarray(p_su, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"Expected numbers in a distribution of shape {shape}.") from None
+    p = as_array(p_su, f"numbers in a distribution of shape {shape}")
     if p.shape != shape:
         raise DataError(f"Expected a distribution of shape {shape}, got shape {p.shape}.")
     bad = np.argwhere(~(p >= 0) | np.isinf(p))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from rldp._types import Array
-from rldp.checks import checked_epsilon, shown
+from rldp.checks import checked_epsilon, checked_tuple, shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
 
@@ -50,6 +50,7 @@ def one_sided(schema: Schema, values: Iterable[object], epsilon: float) -> Array
         values: the S values that must not become known, such as ["yes"].
         epsilon: their level, in nats.
     """
+    _check_schema(schema)
     codes = _codes(schema, values)
     return exempt(schema, [x for i, x in enumerate(schema.s_labels) if i not in codes], epsilon)
 
@@ -64,7 +65,7 @@ def blocks(schema: Schema, groups: Iterable[Iterable[object]], epsilon: float) -
     """
     E = _uniform(schema, epsilon)
     group = np.arange(schema.n_s) + schema.n_s
-    for g, values in enumerate(groups):
+    for g, values in enumerate(checked_tuple(groups, "groups as lists of S values")):
         for code in _codes(schema, values):
             if group[code] < schema.n_s:
                 raise ParameterError(
@@ -90,6 +91,7 @@ def metric(
     >>> metric(schema, 0.5)[0]
     array([inf, 0.5, 1. ])
     """
+    _check_schema(schema)
     epsilon, labels = checked_epsilon(epsilon), schema.s_labels
     if distance is None:
         places = np.arange(len(labels))
@@ -107,9 +109,15 @@ def metric(
 
 
 def _uniform(schema: Schema, epsilon: float) -> Array:
+    _check_schema(schema)
     E = np.full((schema.n_s, schema.n_s), checked_epsilon(epsilon))
     np.fill_diagonal(E, np.inf)
     return E
+
+
+def _check_schema(schema: object) -> None:
+    if not isinstance(schema, Schema):
+        raise ParameterError(f"Expected a schema, such as table.schema, got {shown(schema)}.")
 
 
 def _checked(E: Array) -> Array:
@@ -123,7 +131,7 @@ def _checked(E: Array) -> Array:
 def _codes(schema: Schema, values: Iterable[object]) -> list[int]:
     if isinstance(values, str):
         raise ParameterError(f"Expected a list of S values such as [{shown(values)}], got a text.")
-    texts = [label_text(value) for value in values]
+    texts = [label_text(value) for value in checked_tuple(values, "a list of S values")]
     for text in texts:
         if text not in schema.s_labels:
             raise ParameterError(

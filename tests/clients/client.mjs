@@ -44,6 +44,24 @@ const tasks = {
     process.stdout.write(JSON.stringify(out));
   },
 
+  /** What each whole file of a list proves: the fingerprint of its public version, or the name of an error. */
+  async prove() {
+    const { prove } = await import(pathToFileURL(`${client}/proof/prove.js`));
+    const out = [];
+    for (const file of JSON.parse(readFileSync(argument, "utf8"))) {
+      out.push(await outcome(async () => (await prove(readFileSync(file))).fingerprint));
+    }
+    process.stdout.write(JSON.stringify(out));
+  },
+
+  /** The same for the documents of a file, one in each line. */
+  async proveLines() {
+    const { prove } = await import(pathToFileURL(`${client}/proof/prove.js`));
+    const out = [];
+    for (const line of readFileSync(argument, "utf8").split("\n").filter(Boolean)) out.push(await outcome(async () => (await prove(line)).fingerprint));
+    process.stdout.write(JSON.stringify(out));
+  },
+
   /** What each record of a list gives: a label, or the name and text of an error. */
   async release() {
     const { file, records, key, ids, times, per } = JSON.parse(readFileSync(argument, "utf8"));

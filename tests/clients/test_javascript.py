@@ -372,7 +372,10 @@ def test_hostile_files_are_refused_with_the_reason(tmp_path) -> None:
         "[]": "of version 1",
         (tmp_path / "whole.json").read_text(): "the design sample",
         changed(document, "version", to=2): "entries format, .*, channel, claims in a public",
-        changed(document, "version", to=3): "of version 3; this client reads 1 or 2",
+        changed(document, "version", to=3): "entries format, .*, channel, claims in a public",
+        changed(document, "version", to=4): "of version 4; this client reads 1, 2 or 3",
+        changed(document, "name", to="a\u202eb"): "at most 100 printable characters",
+        changed(document, "name", to="a" * 101): "at most 100 printable characters",
         changed(document, "format", to="other"): "of version 1",
         changed(document, "epsilon", to=-1.0): "epsilon > 0",
         changed(document, "epsilon", to="inf"): "epsilon > 0",
@@ -431,35 +434,107 @@ def test_the_hash_of_any_numbers_and_texts_is_the_one_of_python(tmp_path_factory
     for epsilon, name, label in cases:
         columns = (rldp.Column(name, (label, label + "'")),), (rldp.Column(name + "'", ("0",)),)
         N = np.array([[[1, 1]], [[2, 0]]])
-        p = PublicProtocol(name, epsilon, rldp.Schema(*columns), DenseChannel(N / 2), {"Q": N}, 1)
+        p = PublicProtocol("any", epsilon, rldp.Schema(*columns), DenseChannel(N / 2), {"Q": N}, 1)
         files.append(text_of(p, folder))
     assert released(folder, file=files, records=[]) == []
 
 
 def test_it_tells_what_is_claimed_and_against_whom(tmp_path):
-    files = sorted((VECTORS / "accept").glob("layers-public-*.json"))
-    old = VECTORS / "accept" / "public-dense.json"
-    job = tmp_path / "files.json"
-    job.write_text(json.dumps([*map(str, files), str(old)]))
-    *told, plain = json.loads(node(JAVASCRIPT, "claims", job))
+    names = ("layers-public-*.json", "knows-public-*.json")
+    files = [file for name in names for file in sorted((VECTORS / "accept").glob(name))]
+    told = claims_of(tmp_path, *files)
     kinds = Counter()
     for file, answer in zip(files, told, strict=True):
         p = rldp.load(file)
-        for ours, theirs, words in zip(p.claims, answer["claims"], answer["words"], strict=True):
+        assert len(p.claims) <= len(answer["words"]) <= len(p.claims) + 1
+        for ours, theirs, words in zip(p.claims, answer["claims"], answer["words"], strict=False):
             levels = [[float(level) for level in row] for row in theirs.pop("levels")]
             assert np.array_equal(levels, ours.levels)
             assert theirs.pop("epsilon") == ours.epsilon
             assert theirs.pop("isUniform") == ours.is_uniform
-            assert theirs == {"kind": ours.kind, **ours.parameters}
+            assert theirs == {"kind": ours.kind, "knows": list(ours.knows), **ours.parameters}
             assert " against " in words
             assert ("knows U" in words) == (ours.kind == "given-u")
+            assert [name for name in ("area", "age") if f'"{name}"' in words] == list(ours.knows)
             kinds[ours.kind] += 1
     own = {kind for kind, F in SETS.items() if F.__module__.startswith("rldp.")}
     assert {*kinds} == own
-    assert plain == {
-        "claims": [],
-        "words": ["ε = 1 over a set of distributions that the file does not name"],
-    }
+
+
+def claims_of(tmp_path: Path, *files: Path) -> list[dict[str, Any]]:
+    job = tmp_path / "files.json"
+    job.write_text(json.dumps(list(map(str, files))))
+    told: list[dict[str, Any]] = json.loads(node(JAVASCRIPT, "claims", job))
+    return told
+
+
+def test_files_say_to_whom_nothing_is_promised(tmp_path):
+    """Whoever knows columns of U, unless a guarantee covers them: of older files, none does."""
+    useful = [rldp.Column(name, ("0", "1")) for name in ("a", "b")]
+    table = rldp.Table.from_schema(
+        [[50, 40, 30, 60], [40, 45, 35, 50]],
+        rldp.Schema((rldp.Column("S", ("0", "1")),), tuple(useful)),
+    )
+    F = rldp.ChiSquareSet(table)
+    over = {"uncertainty": {"kind": "chi-square", "alpha": 0.05}, "levels": 1.0}
+    given_u = {"uncertainty": {"kind": "given-u"}, "levels": 2.0}
+    everyone = {"uncertainty": {"kind": "all"}, "levels": 3.0}
+    knows_a, knows_b, knows_both = (over | {"knows": list(x)} for x in ("a", "b", "ab"))
+    nothing = "Nothing is promised against someone who knows of the person "
+    not_said = "The file does not say what is promised against someone who knows of the person "
+    cases = [
+        ([over, given_u], [nothing + '"a"; or "b"']),
+        ([over, over], [nothing + '"a"; or "b"; or "a" and "b"']),
+        ([over, given_u, knows_a], [nothing + '"b"']),
+        ([over, knows_a, knows_b], [nothing + '"a" and "b"']),
+        ([over, knows_a, knows_b, knows_both], []),
+        ([over, knows_a, knows_b, given_u], []),
+        ([over, everyone], []),
+        ([over, everyone | {"knows": ["a"]}], [nothing + '"b"']),
+        (None, [not_said + '"a"; or "b"; or "a" and "b"']),
+    ]
+    made = rldp.design(F, 1.0, "grr").public().document()
+    files = []
+    for claims, _ in cases:
+        document = {name: entry for name, entry in made.items() if name != "claims"}
+        document["version"] = 1
+        if claims is not None:
+            document["claims"] = claims
+            document["version"] = 3 if any("knows" in claim for claim in claims) else 2
+        files.append(tmp_path / f"{len(files)}.json")
+        files[-1].write_text(hashed(document))
+        rldp.load(files[-1])
+    for (claims, expected), answer in zip(cases, claims_of(tmp_path, *files), strict=True):
+        assert answer["words"][len(claims or [None]) :] == expected
+    assert claims_of(tmp_path, files[2])[0]["words"][2].startswith(
+        'ε = 1 against someone who knows "a" of the person, and beside that only that they come '
+    )
+
+
+def proofs(tmp_path: Path, *files: Path, client: Path = JAVASCRIPT) -> list[str]:
+    job = tmp_path / "files.json"
+    job.write_text(json.dumps(list(map(str, files))))
+    outcomes: list[str] = json.loads(node(client, "prove", job))
+    return outcomes
+
+
+def test_a_proof_ties_a_public_file_to_a_whole_one(tmp_path):
+    for name in ("knows-every-part", "layers-dense"):
+        whole = VECTORS / "accept" / f"{name}.json"
+        rldp.load(whole).public().save(tmp_path / "public.json")
+        assert proofs(tmp_path, whole) == [rldp.load(tmp_path / "public.json").fingerprint]
+
+
+def test_the_client_has_a_budget_of_work(tmp_path):
+    client = tmp_path / "client"
+    shutil.copytree(JAVASCRIPT, client)
+    numbers = client / "proof" / "numbers.js"
+    source = numbers.read_text()
+    assert source.count("MOST_WORK = 2e10;") == 1
+    numbers.write_text(source.replace("MOST_WORK = 2e10;", "MOST_WORK = 2e4;"))
+    file = VECTORS / "accept" / "knows-renyi-dense.json"
+    assert len(proofs(tmp_path, file)[0]) == 64
+    assert "more work than is allowed" in proofs(tmp_path, file, client=client)[0]
 
 
 def test_levels_by_pair_are_told_with_their_labels(tmp_path):

@@ -11,13 +11,12 @@ from scipy.optimize import linprog
 
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
-from rldp.designing import error_programmes
+from rldp.designing import error_programmes, rounds
 from rldp.designing.aim import Aim
+from rldp.designing.bounds.known_p_alone import error_ceiling
 from rldp.designing.effort import EFFORTS
 from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
-from rldp.designing.optimal import error_search
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_ceiling import error_ceiling
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block
@@ -303,8 +302,8 @@ def test_a_search_that_ends_early_gives_what_it_has(limit):
 @pytest.mark.parametrize("name", ["optimal", "polyopt"])
 def test_masses_that_are_not_settled_break_nothing(name, monkeypatch):
     """As where time is over: a further output takes what the rows lack."""
-    monkeypatch.setattr(error_search, "_LAST_STEPS", 1)
-    monkeypatch.setattr(error_search, "_HARDLY", 0.5)
+    monkeypatch.setattr(rounds, "_LAST_STEPS", 1)
+    monkeypatch.setattr(rounds, "_HARDLY", 0.5)
     alone = {"epsilon_given_u": None, "epsilon_all": None}
     p = rldp.design(ChiSquareSet(SMALL), 1.0, name, goal="cells", effort="quick", **alone)
     assert rldp.verify(p)

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import rldp
+from rldp.designing.bounds import BoundProblem
+from rldp.designing.bounds.halves import half_errors
+from rldp.designing.bounds.inner import inner_error
 from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal import half_regions
-from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_search import begin_columns
-from rldp.designing.optimal.half_error import half_errors
 from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.utility.goal import Goal
@@ -33,12 +32,11 @@ TABLES = {
 }
 
 
-def begun(table, goal="cells") -> BarrierMaster:
-    """Randomised response of the record, which is private over every set."""
-    columns, masses = begin_columns(table.p_su, E, None, distinct=True)
-    flat = columns.reshape(len(columns), -1)
-    flat = flat / (flat @ table.p_su.ravel())[:, None]
-    return BarrierMaster(Goal.named(goal, table).matrix(), flat, masses)
+def bounds_of(F, goal="cells") -> list[float]:
+    """From randomised response of the record, which is private over every set."""
+    A = Goal.named(goal, F.table).matrix()
+    problem = BoundProblem([rldp.Guarantee(F, 1.0)], A, QUICK)
+    return list(half_errors(problem, F, E))
 
 
 def known(table, goal="cells") -> float:
@@ -46,8 +44,7 @@ def known(table, goal="cells") -> float:
 
 
 def best_bound(F, goal="cells") -> float:
-    bounds = half_errors(F, E, begun(F.table, goal), QUICK, np.inf)
-    return max(bounds, default=0.0) - known(F.table, goal)
+    return max(bounds_of(F, goal), default=0.0) - known(F.table, goal)
 
 
 @cache
@@ -91,7 +88,9 @@ def test_nor_on_random_tables_with_empty_cells(seed):
 def test_it_proves_more_than_simplices(name):
     table = TABLES[name]
     A = Goal.named("cells", table).matrix()
-    simplices = inner_error(rldp.ChiSquareSet(table), E, A, QUICK, np.inf) - known(table)
+    F = rldp.ChiSquareSet(table)
+    problem = BoundProblem([rldp.Guarantee(F, 1.0)], A, QUICK)
+    simplices = inner_error(problem, F, E) - known(table)
     assert bound_of(name, "cells") > simplices
 
 
@@ -152,7 +151,7 @@ def test_products_are_those_of_the_blocks():
 
 def test_bounds_are_the_same_every_time_and_rise():
     F = rldp.ChiSquareSet(TABLES["3×3"])
-    first, second = (list(half_errors(F, E, begun(F.table), QUICK, np.inf)) for _ in range(2))
+    first, second = (bounds_of(F) for _ in range(2))
     assert first == second
     assert len(first) > 3
     assert first == sorted(first)
@@ -166,7 +165,7 @@ def test_none_where_it_says_nothing():
         *map(rldp.ChiSquareSet, (unseen, wide, tall, two)),
         rldp.TotalVariationSet(TABLES["2×3"]),
     ):
-        assert not list(half_errors(F, E, begun(F.table), QUICK, np.inf))
+        assert not bounds_of(F)
 
 
 @cache
@@ -190,4 +189,5 @@ def test_when_interrupted_the_bounds_so_far_hold(n, monkeypatch):
     monkeypatch.setattr(SimplexPricing, "priced", interrupted)
     p = rldp.design(F, 1.0, "optimal", goal="cells", effort="normal", **ALONE)
     assert next(calls) == n + 1
+    assert p.is_interrupted
     assert 0 < p.error.bound < whole <= p.error.total

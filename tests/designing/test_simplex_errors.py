@@ -7,15 +7,16 @@ import pytest
 from scipy.optimize import linprog
 
 import rldp
+from rldp.designing.bounds import BoundProblem
+from rldp.designing.bounds.inner import inner_error
 from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.error_search import begin_columns
-from rldp.designing.optimal.inner_error import inner_error
 from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
+from rldp.designing.rounds import begin_columns
 from rldp.utility.goal import IN_POLYOPT, WITH_GUARANTEES, Goal, goal_error
 from tests.support.least_errors import least_second_moment
 
@@ -161,7 +162,7 @@ def test_simplices_inside_bound_every_protocol_over_the_set(seed):
     table = rldp.Table(counts)
     F, aim = rldp.ChiSquareSet(table), Goal.named("cells", table)
     A = aim.matrix()
-    inner = inner_error(F, E, A, EFFORTS["quick"], np.inf)
+    inner = inner_error(BoundProblem([rldp.Guarantee(F, 1.0)], A, EFFORTS["quick"]), F, E)
     known = float(((table.p_su.ravel() @ A) ** 2).sum())
     found = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", **ALONE).error
     assert found.among == WITH_GUARANTEES

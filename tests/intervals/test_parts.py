@@ -68,6 +68,8 @@ def example():
 NOTHING = {"multipliers": None, "joint": []}
 SHORT = {"multipliers": {"upper": [["1"]], "lower": [["1"]]}, "joint": []}
 MALFORMED = {
+    "an entry that is not read": ("guarantees/1/known", ["b"]),
+    "knows in the set": ("guarantees/1/uncertainty/knows", ["b"]),
     "an unknown column": ("guarantees/1/knows", ["z"]),
     "a sensitive column": ("guarantees/1/knows", ["s"]),
     "no column": ("guarantees/1/knows", []),

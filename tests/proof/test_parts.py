@@ -184,6 +184,17 @@ def test_another_part_has_other_groups_and_another_certificate(document):
             check(_other(document, knows=knows))
 
 
+def test_what_is_not_read_is_refused(document):
+    """An entry in the wrong place might be meant: the claim would be another one."""
+    misplaced = _other(
+        document, uncertainty=document["guarantees"][1]["uncertainty"] | {"knows": 1}
+    )
+    del misplaced["guarantees"][1]["knows"]
+    for wrong in (misplaced, _other(document, known=["sex"])):
+        with pytest.raises(ProofError, match=r"Expected no '(knows|known)'"):
+            check(wrong)
+
+
 def test_each_part_needs_its_certificate(document):
     parts = document["guarantees"][1]["certificate"]["parts"]
     quantile = document["guarantees"][1]["certificate"]["quantile"]

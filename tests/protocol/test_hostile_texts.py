@@ -174,8 +174,11 @@ def test_a_file_that_is_not_there_is_named(path):
 
 
 def test_a_name_that_no_system_could_have_is_refused():
-    for name in ("nul\0.json", "long" * 100):
-        refusal(name)
+    for name, shown in (("nul\0.json", r"'nul\x00.json'"), ("long" * 100, "'longlong")):
+        with pytest.raises(rldp.FileError) as caught:
+            rldp.load(name)
+        assert str(caught.value).startswith(shown)
+        assert str(caught.value).isprintable()
 
 
 def test_a_file_that_may_not_be_read_is_refused(path, monkeypatch):

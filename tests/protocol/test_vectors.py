@@ -39,9 +39,13 @@ def is_public(path: Path) -> bool:
 
 def client(tmp_path: Path, files: list[Path], **options: str) -> list[str]:
     """What the JavaScript client makes of each file."""
+    return run_client(tmp_path, "take", {"files": list(map(str, files)), "options": options})
+
+
+def run_client(tmp_path: Path, task: str, argument: Any) -> list[str]:
     job = tmp_path / "job.json"
-    job.write_text(json.dumps({"files": list(map(str, files)), "options": options}))
-    command = [str(NODE), TESTS / "clients" / "client.mjs", JAVASCRIPT, "take", job]
+    job.write_text(json.dumps(argument))
+    command = [str(NODE), TESTS / "clients" / "client.mjs", JAVASCRIPT, task, job]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     outcomes: list[str] = json.loads(run.stdout)
@@ -68,6 +72,9 @@ def test_the_index_lists_every_file_once():
         for channel in channels:
             assert f"accept/whole-{F}-{channel}.json" in listed_files
             assert f"reject/forged-{F}-{channel}.json" in listed_files
+    for channel, F in itertools.product(channels, [F for F in sets if F != "given-u"]):
+        assert f"accept/knows-{F}-{channel}.json" in listed_files
+        assert f"reject/knows-forged-{F}-{channel}.json" in listed_files
     for channel, layer in itertools.product(channels, ("chi-square", "given-u", "all")):
         assert f"accept/layers-{channel}.json" in listed_files
         assert f"reject/layers-forged-{channel}-{layer}.json" in listed_files
@@ -158,6 +165,23 @@ def test_the_client_takes_and_refuses_the_same_public_files(tmp_path):
     refused = [VECTORS / e["file"] for e in INDEX["reject"] if e["level"] != "signature"]
     for path, outcome in zip(refused, client(tmp_path, refused), strict=True):
         assert outcome.startswith("ProtocolError: "), path.name
+
+
+@needs_node
+def test_the_client_proves_and_refuses_the_same_whole_files(tmp_path):
+    """Bound for bound it uses the multipliers of a file, so it agrees with the exact checker."""
+    taken = [VECTORS / e["file"] for e in INDEX["accept"]]
+    for path, outcome in zip(taken, run_client(tmp_path, "prove", [*map(str, taken)]), strict=True):
+        if is_public(path):
+            assert (
+                outcome == "ProtocolError: Expected a whole protocol; a public one holds no proof."
+            )
+        else:
+            assert outcome == rldp.load(path).fingerprint, path.name
+    refused = [VECTORS / e["file"] for e in INDEX["reject"] if e["level"] != "signature"]
+    outcomes = run_client(tmp_path, "prove", [*map(str, refused)])
+    for path, outcome in zip(refused, outcomes, strict=True):
+        assert outcome.startswith("ProtocolError: "), (path.name, outcome)
 
 
 @needs_node
@@ -260,6 +284,48 @@ def is_taken(path: Path) -> str | None:
     return p.fingerprint if isinstance(p, rldp.PublicProtocol) else None
 
 
+def mutated_files(folder: Path, rng: np.random.Generator, names: list[str], n: int) -> list[Path]:
+    """Accepted files with up to two changes each."""
+    paths = []
+    for i in range(n):
+        content = VECTORS / "accept" / f"{names[i % len(names)]}.json"
+        document = json.loads(content.read_text(encoding="utf-8"))
+        document.pop("hash")
+        for _ in range(rng.integers(3)):
+            document = mutated(document, rng)
+        paths.append(folder / f"{i}.json")
+        paths[-1].write_bytes(spelled(document, rng))
+    return paths
+
+
+@pytest.mark.slow
+@needs_node
+def test_the_client_proves_what_python_proves_of_mutated_whole_files(tmp_path):
+    rng = np.random.default_rng(21)
+    sets = ("all", "known", "chi-square", "renyi", "kl", "total-variation", "polytope")
+    channels = ("dense", "independent", "choice", "unary", "cells")
+    names = [f"knows-{F}-{channel}" for F, channel in itertools.product(sets, channels)]
+    names += ["knows-every-part", "knows-one-sided", "knows-unseen", "knows-beside-given-u"]
+    names += [f"layers-{channel}" for channel in channels] + ["whole-kl-finite-dense"]
+    paths = mutated_files(tmp_path, rng, names, 900)
+    theirs = run_client(tmp_path, "prove", [*map(str, paths)])
+    ours = [is_proved(path) for path in paths]
+    assert 150 < sum(proved is not None for proved in ours) < 750
+    for path, proved, outcome in zip(paths, ours, theirs, strict=True):
+        if proved is None:
+            assert outcome.startswith("ProtocolError: "), path.read_bytes()
+        else:
+            assert outcome == proved, path.read_bytes()
+
+
+def is_proved(path: Path) -> str | None:
+    try:
+        p = rldp.load(path)
+    except rldp.RldpError:
+        return None
+    return p.fingerprint if p.is_proved else None
+
+
 @pytest.mark.slow
 @needs_node
 def test_both_readers_agree_on_two_thousand_mutated_files(tmp_path):
@@ -268,15 +334,8 @@ def test_both_readers_agree_on_two_thousand_mutated_files(tmp_path):
     names = [f"public-{name}" for name in names]
     layers = ("dense", "every-set", "exempt", "integers", "one-sided", "nested")
     names += [f"layers-public-{name}" for name in layers]
-    paths = []
-    for i in range(2000):
-        content = VECTORS / "accept" / f"{names[i % len(names)]}.json"
-        document = json.loads(content.read_text(encoding="utf-8"))
-        document.pop("hash")
-        for _ in range(rng.integers(3)):
-            document = mutated(document, rng)
-        paths.append(tmp_path / f"{i}.json")
-        paths[-1].write_bytes(spelled(document, rng))
+    names += [f"knows-public-{name}" for name in ("every-part", "one-sided", "beside-given-u")]
+    paths = mutated_files(tmp_path, rng, names, 2000)
     ours, theirs = [is_taken(path) for path in paths], client(tmp_path, paths)
     assert 400 < sum(taken is not None for taken in ours) < 1600
     for path, taken, outcome in zip(paths, ours, theirs, strict=True):

@@ -42,11 +42,21 @@ def check(document: dict[str, Any]) -> None:
                 for name, part in document["channel"].items()
                 if name not in ("kind", "bits")
             }
-            if guarantee["uncertainty"]["kind"] != "given-u":
-                Claim(guarantee, document["channel"]["kind"]).check(parts)
+            kind, n_u = document["channel"]["kind"], len(guarantee["uncertainty"]["counts"][0])
+            if guarantee["uncertainty"]["kind"] == "given-u":
+                for u in range(n_u):
+                    Claim(given_u(guarantee, u), kind).check(slice_at(parts, [u], n_u))
                 continue
-            for u in range(len(guarantee["uncertainty"]["counts"][0])):
-                Claim(given_u(guarantee, u), document["channel"]["kind"]).check(slice_at(parts, u))
+            if "knows" not in guarantee:
+                Claim(guarantee, kind).check(parts)
+                continue
+            groups = known_groups(document["schema"]["useful"], guarantee["knows"], n_u)
+            proofs = guarantee["certificate"]["parts"]
+            need(len(proofs) == len(groups), "parts")
+            for group, proof in zip(groups, proofs, strict=True):
+                proof = guarantee["certificate"] | proof
+                claim = Claim(guarantee | {"certificate": proof}, kind, group)
+                claim.check(slice_at(parts, group, n_u))
 
 
 def guarantees(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -65,19 +75,46 @@ def given_u(guarantee: dict[str, Any], u: int) -> dict[str, Any]:
     return guarantee | {"uncertainty": {"kind": "all", "counts": counts}}
 
 
-def slice_at(parts: dict[str, Any], u: int) -> dict[str, Any]:
+def known_groups(useful: Any, knows: list[str], n_u: int) -> list[list[int]]:
+    """The u of each k: digits of u to the bases of the columns, and k the digits of the known."""
+    names, sizes = [c["name"] for c in useful], [len(c["labels"]) for c in useful]
+    need(len(set(names)) == len(names), "names")
+    need(knows == [name for name in names if name in knows], "knows")
+    n_k = 1
+    for name, size in zip(names, sizes, strict=True):
+        n_k *= size if name in knows else 1
+    groups: list[list[int]] = [[] for _ in range(n_k)]
+    for u in range(n_u):
+        k, place, rest = 0, 1, u
+        for name, size in reversed(list(zip(names, sizes, strict=True))):
+            rest, digit = divmod(rest, size)
+            if name in knows:
+                k, place = k + digit * place, place * size
+        need(rest == 0, "cells")
+        groups[k].append(u)
+    return groups
+
+
+def slice_at(parts: dict[str, Any], group: list[int], n_u: int) -> dict[str, Any]:
     n_s = len(parts.get("Q", parts.get("own", parts.get("r_s"))))
-    made = {name: [[rows[u]] for rows in parts[name]] for name in parts if name in ("Q", "own")}
+    made = {
+        name: [[rows[u] for u in group] for rows in parts[name]]
+        for name in parts
+        if name in ("Q", "own")
+    }
     if "r_u" in parts:
-        made |= {"r_s": parts["r_s"], "r_u": [parts["r_u"][u]]}
+        made |= {"r_s": parts["r_s"], "r_u": [parts["r_u"][u] for u in group]}
     if "other" in parts:
-        n_u, other = len(parts["own"][0]), parts["other"]
-        made["other"] = other if len(other) == n_s else [other[s * n_u + u] for s in range(n_s)]
+        other, by_cell = parts["other"], len(parts["other"]) != n_s
+        rows = [s * n_u + u for s in range(n_s) for u in group]
+        made["other"] = [other[b] for b in rows] if by_cell else other
     return made
 
 
 class Claim:
-    def __init__(self, document: dict[str, Any], channel_kind: str) -> None:
+    def __init__(
+        self, document: dict[str, Any], channel_kind: str, group: list[int] | None = None
+    ) -> None:
         F, self.certificate = document["uncertainty"], document["certificate"]
         self.channel_kind = channel_kind
         self.kind, self.counts = F["kind"], F["counts"]
@@ -112,6 +149,17 @@ class Claim:
             radius, cells = number(self.certificate["radius"]), self.n_s * self.n_u
             need((self.n * radius**2 / 2).exp() * D(F["alpha"]) >= 2**cells - 2, "radius")
             self.delta = radius / 2
+        if group is not None:
+            self.cut(group)
+
+    def cut(self, group: list[int]) -> None:
+        """Counts and corners within a part of U; n, b and δ stay."""
+        self.counts = [[row[u] for u in group] for row in self.counts]
+        self.n_u = len(group)
+        self.N = [sum(row) for row in self.counts]
+        self.p = [D(N) / self.n for N in self.N]
+        if self.kind == "polytope":
+            self.corners = [[[row[u] for u in group] for row in P] for P in self.corners]
 
     # --- one column, two columns ---
 

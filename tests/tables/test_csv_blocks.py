@@ -56,5 +56,5 @@ def test_a_record_is_counted_over_all_blocks(monkeypatch):
     with ExitStack() as stack:
         source = CsvSource(Path("in.csv"), stack, BytesIO(text))
         batches = source.batches(["u", "s"])
-        with pytest.raises(FileError, match="record 21 after the header has 1: 'c'"):
+        with pytest.raises(FileError, match=r"record 21 after the header has 1\.$"):
             assert {value.as_py() for batch in batches for value in batch["s"]} == {b"a\nb"}

@@ -223,9 +223,8 @@ def test_weights_with_decimal_commas(protocol, tmp_path):
 def test_the_command_line_says_it_in_one_line(tmp_path, capfd):
     path, protocol = tmp_path / "in.csv", tmp_path / "p.json"
     path.write_bytes(SAVED["CSV"][0])
-    assert (
-        main(["design", str(path), "-s", "city", "-e", "1", "-p", "grr", "-o", str(protocol)]) == 0
-    )
+    words = ["design", str(path), "-s", "city", "-u", "sex", "-e", "1", "-p", "grr"]
+    assert main([*words, "-o", str(protocol)]) == 0
     captured = capfd.readouterr()
     assert captured.err == (
         f"warning: {path}: line 2 has the byte 0xFC and is not UTF-8; cp1252 (Windows) was "

@@ -25,7 +25,7 @@ from rldp.tables.table import Table
 
 Write = Callable[..., Path]
 
-labels = st.sampled_from(["a", "b", "c,d", 'say "e"', "f\ng", "10", "9", "?", None])
+labels = st.sampled_from(["a", "b", "c,d", 'say "e"', "f\ng", "10", "9", "!", None])
 records = st.lists(st.tuples(labels, labels, labels), min_size=1, max_size=40)
 
 
@@ -108,9 +108,9 @@ def test_one_column_is_enough(write: Write) -> None:
     "text", ["", " ", '""', "NA", " N/A", "NaN", "nan", "NULL", "null ", "None", "#N/A"]
 )
 def test_missing_texts_of_csv(text: str, write: Write) -> None:
-    path = write(f"s,u\na,x\n?,x\n{text},x\n")
+    path = write(f"s,u\na,x\n!,x\n{text},x\n")
     table = read_table(path, "s", missing="drop")
-    assert table.schema.s_labels == ("?", "a")
+    assert table.schema.s_labels == ("!", "a")
     assert table.dropped == 1
     with pytest.raises(DataError, match="got 1 in 's'"):
         read_table(path, "s")
@@ -180,7 +180,7 @@ def test_progress_ends_with_all_bytes(
         (b"s,u\n", "a header only"),
         (b"s,u", "a header only"),
         (b"s,u\n\n\n", "a header only"),
-        (b"s,u\na,x\nb,x,y\n", "expected 2 fields .* record 2 after the header has 3: 'b,x,y'"),
+        (b"s,u\na,x\nb,x,y\n", r"expected 2 fields .* record 2 after the header has 3\.$"),
         (b"s,u\na,x\n\nb\n", "record 2 after the header has 1"),
         (b"s,u,s\na,x,b\n", "column 's' once in the header, it is there 2 times"),
         (b"x" * (1 << 20), "no CSV file"),

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array, Indices
 from rldp.channel import Channel, DenseChannel, IndependentChannel
+from rldp.checks import checked_path, discreet, is_one_of, shown, unmasked
 from rldp.errors import DataError, FileError, ParameterError
 from rldp.tables.schema import Schema, label_text, shown_list
 from rldp.tables.table import Table
@@ -53,14 +54,17 @@ def read_matrix(
     >>> read_matrix(pram, Table([[5, 5, 5], [5, 5, 5]]), useful="released").matrix.shape
     (2, 3, 6)
     """
-    if useful not in get_args(Useful):
-        raise ParameterError(f"Expected useful as 'dropped' or 'released', got {useful!r}.")
+    if not is_one_of(useful, get_args(Useful)):
+        raise ParameterError(f"Expected useful as 'dropped' or 'released', got {shown(useful)}.")
+    if not isinstance(table, Table):
+        raise ParameterError(f"Expected a table, got {shown(table)}.", argument="table")
     return _channel(_read(source, table.schema), table.schema, useful)
 
 
+@discreet
 def _read(source: Any, schema: Schema) -> _Matrix:
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = checked_path(source)
         read = {".npy": _from_npy}.get(path.suffix.lower(), _from_csv)
         return read(path, schema)
     import narwhals as nw  # worth loading only here
@@ -78,6 +82,7 @@ def _read(source: Any, schema: Schema) -> _Matrix:
 
 
 def _float_array(values: Any, name: str) -> Array:
+    unmasked(values, "a matrix of chances")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -223,7 +228,7 @@ def _numbers(
 def _number(field: Any) -> float | None:
     if isinstance(field, str) and "_" in field:
         return None  # float() would read 1_0 as 10
-    if field is None or isinstance(field, complex):
+    if field is None or isinstance(field, complex | np.ma.MaskedArray):
         return None
     try:
         # a decimal comma can only stand where the comma is no delimiter

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array, Codes, Indices, Integers
+from rldp.checks import as_array
 from rldp.errors import DataError, ParameterError, TooLargeError
 from rldp.information import entropy
 
@@ -191,7 +192,7 @@ def integer_rows(rows: Array, bits: int, total: Integers | None = None) -> Integ
 
 def checked(values: ArrayLike, name: str, n_axes: int) -> Array:
     """A private float copy with probabilities only."""
-    a = np.array(values, dtype=float)
+    a = np.array(as_array(values, f"{name} as numbers with {n_axes} axes"))
     if a.ndim != n_axes or 0 in a.shape:
         raise DataError(f"Expected {name} with {n_axes} non-empty axes, got shape {a.shape}.")
     bad = np.argwhere(~((a >= 0) & (a <= 1 + 1e-9)))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from rldp.cli.printing import print_line
 from rldp.cli.progress import byte_bar
-from rldp.errors import ParameterError
+from rldp.errors import ParameterError, Remedy
 
 if TYPE_CHECKING:
     from rldp.cli.set_options import ChosenSet
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from rldp.uncertainty import UncertaintySet
 
 _NUMBER = re.compile(r"-\.?\d")
+_SHOWN = 30  # columns that a message lists
+_SUGGESTED = 100  # cells of a table that it proposes
 
 
 class ManyValuesCommand(TyperCommand):
@@ -74,7 +77,10 @@ Sensitive = Annotated[
 Useful = Annotated[
     list[str] | None,
     typer.Option(
-        "--useful", "-u", metavar="COL ...", help="Columns to keep useful (default: all others)."
+        "--useful",
+        "-u",
+        metavar="COL ...",
+        help="Columns to keep useful (default: the other one, if there is just one).",
     ),
 ]
 Bounds = Annotated[
@@ -124,5 +130,42 @@ def _table(data: str, sensitive: list[str], useful: list[str] | None, **options:
         return adult(sensitive[0], useful[0])
     from rldp.tables.read_table import read_table
 
+    if useful is None:
+        useful = _only_other(data, sensitive, options.get("encoding"))
     with byte_bar(f"reading {Path(data).name}") as report:
         return read_table(data, sensitive, useful, **options, progress=report)
+
+
+def _only_other(data: str, sensitive: list[str], encoding: str | None) -> list[str]:
+    """The one column beside the sensitive ones; an error that lists them if there are several.
+
+    Nobody shall have an id in a table, or one of a million cells, for want of an option.
+    """
+    from rldp.tables.frame_columns import chosen_columns
+    from rldp.tables.limits import MOST_LABELS, fitting_columns
+    from rldp.tables.read_table import column_sizes
+
+    sizes = column_sizes(data, encoding=encoding)
+    _, others = chosen_columns(list(sizes), sensitive, None)
+    if len(others) < 2:
+        if others:
+            print_line(f"--useful {others[0]}: the only other column of {data}")
+        return list(others)
+    listed = ", ".join(
+        f"{name!r} ({f'more than {MOST_LABELS:,}' if (n := sizes[name]) is None else f'{n:,}'})"
+        for name in others[:_SHOWN]
+    )
+    more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+    counted = {
+        name: n for name, n in sizes.items() if n is not None and (n > 1 or name in sensitive)
+    }
+    few = None
+    if counted.keys() >= set(sensitive):
+        few = fitting_columns(counted, sensitive, _SUGGESTED)
+    raise ParameterError(
+        f"Expected the names of the columns to keep useful. Beside the sensitive ones {data} has, "
+        f"with their numbers of different values: {listed}{more}. The fewer columns and values, "
+        f"the smaller the errors.",
+        argument="useful",
+        remedies=[Remedy("useful", few, "for those with the fewest values")] if few else (),
+    )

@@ -61,6 +61,8 @@ def compare(
         cells_limit=designable_cells(protocol or ["best"]),
         encoding=encoding,
     )
+    if not json:
+        show.labels(F)
     from rldp.designing.compare import compare as compare_all
 
     wanted = {

@@ -115,6 +115,8 @@ def design(
         cells_limit=designable_cells([protocol]),
         encoding=encoding,
     )
+    if not json:
+        show.labels(F)
     wanted: dict[str, Any] = {
         "worst": worst,
         "influence": influence,

@@ -11,12 +11,13 @@ from rldp.cli.printing import print_line
 from rldp.errors import (
     DoubtfulModelWarning,
     KeptColumnsWarning,
+    LabelWarning,
     ReadingWarning,
     Remedy,
     RldpError,
 )
 
-_OURS = (DoubtfulModelWarning, KeptColumnsWarning, ReadingWarning)
+_OURS = (DoubtfulModelWarning, KeptColumnsWarning, LabelWarning, ReadingWarning)
 # arguments of the package that the command line calls by another name
 _OPTIONS = {
     "covariates": "--covariate",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_PLANNED = 64  # cells whose estimates are foretold at once
 _LEVEL = 0.95
+_LISTED = 10  # labels of a column
 
 _CHANGED = {
     "person": "A changed record is reported with the same words: anyone who sees two different "
@@ -41,6 +42,17 @@ _CHANGED = {
     "record": "A changed record is reported with new words: anyone who sees two different reports "
     "knows of the change. The guarantee covers one report, not both.",
 }
+
+
+def labels(F: UncertaintySet) -> None:
+    """The labels that were found in each column."""
+    schema = F.table.schema
+    for part, columns in (("S", schema.sensitive), ("U", schema.useful)):
+        for column in columns:
+            listed = ", ".join(map(repr, column.labels[:_LISTED]))
+            n = len(column.labels)
+            note(f"{part}  {column.name}: {listed}{f', ... ({n:,} in all)' * (n > _LISTED)}")
+    note("")
 
 
 def release(summary: Mapping[str, Any]) -> None:

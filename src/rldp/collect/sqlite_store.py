@@ -40,7 +40,7 @@ _ASKED = "SELECT name, value FROM collection WHERE name IN ('invited', ?)"
 
 def is_sqlite_store(path: Path) -> bool:
     """Whether a file is a store of this kind, by its header."""
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError, ValueError), path.open("rb") as file:  # ValueError: a name of no file
         head = file.read(100)
         return head[:16] == b"SQLite format 3\0" and head[68:72] == APPLICATION.to_bytes(4)
     return False

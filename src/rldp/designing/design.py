@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rldp.checks import checked_number
+from rldp.checks import checked_mapping, checked_number
 from rldp.decimals import shortest
 from rldp.designing import programmes
 from rldp.designing.aim import Aim
@@ -223,6 +223,7 @@ def _check_options(
     pinned: Mapping[str, float | str] | None,
 ) -> None:
     """Refuse what does not go together."""
+    checked_mapping({} if pinned is None else pinned, "{name: value}", "parameters")
     if options.hidden and (protocol not in ("optimal", BEST) or bounds == "paper" or identifiable):
         raise ParameterError(
             "A protocol that does not read S is 'optimal' or 'best', with neither the paper's "
@@ -303,6 +304,7 @@ def _programme(name: str, options: programmes.Options) -> Draft:
     found = PROGRAMMES[name](options)
     chosen = {"pairs": options.pairs, "objective": options.objective} if name == "polyopt" else {}
     chosen |= {"hidden": "yes"} if options.hidden else {}
+    chosen |= found.options
     return Draft(name, found.channel, found.parameters, chosen, found.bound, found.ended)
 
 
@@ -346,4 +348,5 @@ def _best(name: str, bounds: str, options: programmes.Options) -> Draft:
     best = most_useful([mixture, *known], options)
     limits = {key: found.parameters[key] for key in ERROR_BOUNDS if key in found.parameters}
     parameters = {**best.parameters, **limits}
-    return replace(best, parameters=parameters, bound=found.bound, ended=ended)
+    words = {**best.options, **found.options}
+    return replace(best, parameters=parameters, options=words, bound=found.bound, ended=ended)

@@ -44,7 +44,7 @@ EFFORTS = {
         starts=1,
         divisions=0,
         work=20.0,
-        rounds_work=12.0,
+        rounds_work=20.0,
     ),
     "normal": Effort(
         patience=3,

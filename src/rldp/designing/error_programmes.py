@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ from rldp._types import Array
 from rldp.arithmetic import exp, matmul
 from rldp.channel import DenseChannel
 from rldp.designing.aim import Aim
+from rldp.designing.bounds import BoundProblem, best_bound
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.effort import Effort
-from rldp.designing.optimal.least_error import least_error, least_error_by_sorting
+from rldp.designing.least_error import least_error, least_error_by_sorting
 from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
@@ -26,6 +28,7 @@ from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal
 
 ERROR_BOUNDS = "error_bound", "largest_error_bound"  # parameters that hold for every protocol
+BOUND_BY = "error_bound_by"  # option: which of all bounds it is
 _OF_POLYOPT = "polyopt_"  # of the same for protocols with columns in PolyOpt's cone alone
 _LISTED = 10  # cells up to which all subsets are searched
 _CLOSED_SHARE = 1e-4  # of the error: a gap that counts as none
@@ -86,6 +89,7 @@ class Designed(NamedTuple):
     Q: Array  # (n_s, n_u, n_y)
     parameters: dict[str, Parameter]
     ended: str
+    options: dict[str, str] = {}  # noqa: RUF012  # nobody changes it
 
 
 def optimal(asked: Asked, seeds: Array | None) -> Designed:
@@ -99,7 +103,23 @@ def optimal(asked: Asked, seeds: Array | None) -> Designed:
         deadline=asked.deadline,
         progress=asked.progress,
     )
-    return _designed(asked, found)
+    if found.is_interrupted or not asked.effort.is_bounded:
+        return _designed(asked, found)
+    problem = BoundProblem(
+        asked.guarantees,
+        asked.goal.matrix() * np.sqrt(found.weights),
+        asked.effort,
+        design=np.broadcast_to(found.Q, (*asked.p_su.shape, found.Q.shape[2])),
+        hidden=asked.hidden,
+        deadline=asked.deadline,
+    )
+    bound = best_bound(problem)
+    if bound is None:
+        return _designed(asked, found)
+    known = float(matmul(found.weights, asked.known))
+    bounded = replace(found, bound=bound.value + known, is_interrupted=bound.is_interrupted)
+    by = {BOUND_BY: bound.by} if bound.value > 0 else {}
+    return _designed(asked, bounded)._replace(options=by)
 
 
 def polyopt(asked: Asked) -> Designed:
@@ -107,7 +127,7 @@ def polyopt(asked: Asked) -> Designed:
     F = asked.guarantees[0].uncertainty
     if len(asked.guarantees) > 1 or not asked.guarantees[0].is_uniform:
         found = optimal(asked._replace(guarantees=simplified(asked.guarantees)), None)
-        return found._replace(parameters={})  # its bound is that of the simplices alone
+        return found._replace(parameters={}, options={})  # its bound is that of the simplices alone
     p_min = F.conditional_bounds[0]
     if not SortedPricing.is_possible(p_min):
         raise ParameterError(

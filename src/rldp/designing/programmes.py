@@ -141,6 +141,7 @@ class Outcome:
     bound: float
     parameters: dict[str, Parameter] = field(default_factory=dict)
     ended: str = CLOSED
+    options: dict[str, str] = field(default_factory=dict)  # words that are saved with it
 
 
 def polyopt(options: Options, channels: Sequence[Channel] = ()) -> Outcome:
@@ -233,7 +234,7 @@ def _asked(options: Options, goal: Goal) -> error_programmes.Asked:
 
 
 def _outcome(found: error_programmes.Designed) -> Outcome:
-    return Outcome(DenseChannel(found.Q), np.inf, found.parameters, found.ended)
+    return Outcome(DenseChannel(found.Q), np.inf, found.parameters, found.ended, found.options)
 
 
 def how_ended(found: Solution, deadline: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rldp.checks import shown
+from rldp.checks import checked_tuple, shown
 from rldp.errors import ParameterError
 from rldp.tables.parts import Part, parts_of
 from rldp.tables.schema import Schema
@@ -62,7 +62,8 @@ def stack(
         if levels is not None:
             further = Guarantee(F, levels, knows=names)
             guarantees += [] if _is_implied(further, guarantees) else [further]
-    guarantees += [_checked(guarantee, F) for guarantee in also]
+    others = checked_tuple(also, "further guarantees", argument="also")
+    guarantees += [_checked(guarantee, F) for guarantee in others]
     return tuple(guarantees)
 
 

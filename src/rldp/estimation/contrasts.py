@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rldp._types import Array
+from rldp.checks import is_one_of, shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema
 
@@ -25,9 +26,9 @@ def chosen_cells(schema: Schema, where: Mapping[str, str]) -> Array:
     """Mask of the cells with these labels, {column: label}, shape (n_s, n_u)."""
     names = [column.name for column in schema.sensitive + schema.useful]
     for name in where:
-        if name not in names:
+        if not is_one_of(name, names):
             raise ParameterError(
-                f"Expected a column among {', '.join(names)}, got {name!r}.",
+                f"Expected a column among {', '.join(names)}, got {shown(name)}.",
                 argument="cell",
                 column=str(name),
             )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from rldp.checks import checked_path
 from rldp.errors import MissingExtraError, ParameterError
 from rldp.estimation.interval_estimates import Figures
 from rldp.io.atomic_files import whole_file
@@ -124,7 +124,7 @@ def save(e: Estimated, path: str | os.PathLike[str], *, sdmx: bool = False) -> N
 
 def save_rows(rows: Any, path: str | os.PathLike[str]) -> None:
     """Write an Arrow table as the name of the file says."""
-    target = Path(path)
+    target = checked_path(path)
     form = file_format(target)
     with whole_file(target) as file:
         write_rows(rows, form, file, compressed=is_compressed(target))

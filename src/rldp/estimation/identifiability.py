@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from rldp._types import Array, Flags
 from rldp.channel import Channel
-from rldp.errors import DataError
+from rldp.checks import shown
+from rldp.errors import DataError, ParameterError
 from rldp.estimation.contrasts import sums_over_s, sums_over_u
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse
@@ -50,6 +51,8 @@ def identifiability(channel: Channel) -> Identifiability:
     >>> merged.rank, merged.s.tolist(), merged.u.tolist()
     (2, [True, True], [False, False])
     """
+    if not isinstance(channel, Channel):
+        raise ParameterError(f"Expected a channel, such as p.channel, got {shown(channel)}.")
     n_s, n_u = channel.shape
     m = n_s * n_u
     inverse = Inverse.at(moments(channel), np.full(m, 1 / m))

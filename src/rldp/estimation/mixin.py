@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rldp._types import RecordProgress
 from rldp.channel import Channel
+from rldp.checks import shown
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.estimation.options import EstimateOptions, Method
 from rldp.estimation.weights_point import weights_point
@@ -149,7 +150,7 @@ class Estimating:
             "outcome": outcome,
             "baseline": baseline,
             "categorical": categorical,
-            "reference": reference or {},
+            "reference": {} if reference is None else reference,
             "method": method,
             "level": level,
             "weights": weights,
@@ -232,6 +233,9 @@ def _regress(p: _Reported, reports: Any, options: Mapping[str, Any]) -> Regressi
 
 
 def _check_shape(channel: Channel, table: Table) -> None:
+    for value, kind, name in ((channel, Channel, "channel"), (table, Table, "table")):
+        if not isinstance(value, kind):
+            raise ParameterError(f"Expected a {name}, got {shown(value)}.", argument=name)
     if channel.shape != (table.n_s, table.n_u):
         raise DataError(
             f"Expected a channel for a table of {(table.n_s, table.n_u)}, got {channel.shape}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from rldp._types import RecordProgress
-from rldp.checks import MOST_COUNTED, checked_number
+from rldp.checks import MOST_COUNTED, checked_number, is_one_of, shown
 from rldp.errors import ParameterError
 
 Method = Literal["inversion", "likelihood", "bayes"]
@@ -31,10 +31,16 @@ class EstimateOptions:
 
     def __post_init__(self) -> None:
         """Refuse values out of range, and options that exclude each other."""
-        if self.method not in get_args(Method):
+        if not is_one_of(self.method, get_args(Method)):
             raise ParameterError(
-                f"Expected method as one of {', '.join(get_args(Method))}, got {self.method!r}.",
+                f"Expected method as one of {', '.join(get_args(Method))}, "
+                f"got {shown(self.method)}.",
                 argument="method",
+            )
+        if not isinstance(self.column, str):
+            raise ParameterError(
+                f"Expected the name of the column of the reports, got {shown(self.column)}.",
+                argument="column",
             )
         object.__setattr__(self, "level", checked_share(self.level, "level", 0.95))
         if (self.strata is not None) != isinstance(self.population, Mapping):

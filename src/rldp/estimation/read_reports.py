@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from rldp.checks import checked_tuple
+from rldp.checks import as_array, checked_path, checked_tuple, discreet, unmasked
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.moments import Moments
 from rldp.estimation.options import EstimateOptions
@@ -23,7 +23,7 @@ from rldp.estimation.report_origin import ReportOrigin, arrow_note, frame_note
 from rldp.release.frames import is_frame
 from rldp.release.keeping import FINGERPRINT_COLUMN
 from rldp.release.report_labels import ReportLabels
-from rldp.tables.frame_columns import column_names, narwhal, unknown_column
+from rldp.tables.frame_columns import column_names, is_missing, narwhal, unknown_column
 from rldp.tables.record_files import open_records
 from rldp.tables.schema import label_text
 from rldp.tables.sources import Source
@@ -60,10 +60,11 @@ class ReportReader:
         """Whether all reports had the fingerprint of this protocol."""
         return self._origin.is_checked
 
+    @discreet
     def counted(self, reports: Any) -> dict[str, ReportCounts]:
         """Counts of all reports by stratum, "" where there are no strata."""
         if isinstance(reports, str | os.PathLike):
-            self._add_file(Path(reports))
+            self._add_file(checked_path(reports))
         elif isinstance(reports, np.ndarray) and reports.dtype.kind in "iu":
             self._add_alone(reports)
         elif isinstance(reports, np.ndarray):
@@ -91,7 +92,7 @@ class ReportReader:
         if rows and isinstance(rows[0], Mapping):
             self._add_dicts(rows)
         elif rows and not isinstance(rows[0], str):
-            self._add_alone(np.asarray(rows))
+            self._add_alone(as_array(rows, "reports", dtype=None, argument="reports"))
         else:
             self._add_alone(self._codes(rows))
 
@@ -175,11 +176,15 @@ class ReportReader:
 
     def _codes(self, texts: Any) -> NDArray[Any]:
         if isinstance(texts, pa.Array | pa.ChunkedArray) and pa.types.is_integer(texts.type):
+            if texts.null_count:
+                row = int(np.argmax(np.asarray(texts.is_null())))
+                raise DataError(f"Expected a report in every row, row {row} has none.")
             return np.asarray(texts.to_numpy())
         return self._labels.reports(texts)
 
     def _add_alone(self, codes: NDArray[Any]) -> None:
         """Count reports without columns; weights and strata are arrays beside them."""
+        codes = as_array(codes, "a report of everyone", dtype=None, argument="reports")
         self._add(codes, self._given(self._weights), self._given(self._strata))
 
     def _add(self, codes: NDArray[Any], weights: Any, strata: Any) -> None:
@@ -218,10 +223,11 @@ class ReportReader:
 
 def _stratum_labels(labels: Any) -> NDArray[Any]:
     """The stratum of each report, as text."""
+    expected = "one stratum for each report, or the name of a column"
     listed = checked_tuple(
-        labels, "one stratum for each report, or the name of a column", argument="strata"
+        unmasked(labels, expected, argument="strata"), expected, argument="strata"
     )
-    texts = [label_text(label) for label in listed]
+    texts = ["" if is_missing(label) else label_text(label) for label in listed]
     if "" in texts:
         raise DataError(
             f"Expected a stratum for every report, report {texts.index('')} has none.",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Array, Integers
-from rldp.checks import MOST_COUNTED, checked_tuple, shown
+from rldp.checks import MOST_COUNTED, as_array, checked_tuple, shown, unmasked
 from rldp.errors import DataError, Remedy, TooLargeError
 from rldp.estimation.moments import ListedMoments, Moments, UnaryMoments
 
@@ -127,12 +127,7 @@ def counts_from(features: Moments, counts: Any) -> ReportCounts:
     shape: tuple[int, ...] = (features.n_features,)
     if isinstance(features, UnaryMoments):
         shape = features.other.shape
-    try:
-        values = np.asarray(counts, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(
-            f"Expected counts as numbers of shape {shape}, got {shown(counts)}."
-        ) from None
+    values = as_array(counts, f"counts as numbers of shape {shape}", argument="counts")
     if values.shape != shape:
         raise DataError(f"Expected counts of shape {shape}, got {values.shape}.")
     wrong = np.argwhere(~(np.isfinite(values) & (values >= 0) & (values == np.floor(values))))
@@ -156,13 +151,15 @@ def counts_from(features: Moments, counts: Any) -> ReportCounts:
 
 def checked_weights(weights: Any, n: int) -> Array:
     """Weights as floats: one for each report, finite, none negative."""
-    values = weights if _is_plain(weights) else np.asarray(weights)
+    expected = "one weight for each report, or the name of a column"
+    if isinstance(weights, list | tuple):
+        values: Any = unmasked(weights, expected, argument="weights")
+    else:
+        values = as_array(weights, expected, dtype=None, argument="weights")
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
         w = values.astype(float)
     else:
-        listed = checked_tuple(
-            values, "one weight for each report, or the name of a column", argument="weights"
-        )
+        listed = checked_tuple(values, expected, argument="weights")
         w = np.array([_weight(x, row) for row, x in enumerate(listed)])
     if w.shape != (n,):
         raise DataError(f"Expected one weight for each of {n} reports, got shape {w.shape}.")
@@ -191,7 +188,3 @@ def _weight(value: Any, row: int) -> float:
     except ValueError:
         pass
     raise DataError(f"Expected weights as numbers, got {shown(value)} in row {row}.")
-
-
-def _is_plain(weights: Any) -> bool:
-    return isinstance(weights, list | tuple)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr
 
 from rldp._types import Array, Flags, Integers
-from rldp.checks import checked_integer
+from rldp.checks import as_array, checked_integer
 from rldp.errors import DataError
 from rldp.estimation.contrasts import chosen_cells, sums_over_s, sums_over_u
 from rldp.estimation.identifiability import bounds, full_table
@@ -323,7 +323,7 @@ class Estimate:
         return Figures(r + nan, error + nan, low, high, known)
 
     def _coefficients(self, values: ArrayLike) -> Array:
-        C = np.asarray(values, dtype=float)
+        C = as_array(values, f"coefficients as numbers of shape {self._shape}")
         if C.shape[-2:] != self._shape:
             raise DataError(f"Expected coefficients of shape {self._shape}, got {C.shape}.")
         if not np.isfinite(C).all():

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from rldp._types import Array, Integers
 from rldp.channel import Channel
-from rldp.checks import MOST_COUNTED, checked_number, shown
+from rldp.checks import MOST_COUNTED, as_array, checked_mapping, checked_number, shown
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.contrasts import chosen_cells
 from rldp.estimation.interval_estimates import normal_quantile
@@ -141,6 +141,8 @@ def plan(
     margin = checked_share(margin, "margin", 0.01)
     level = checked_share(level, "level", 0.95)
     table = getattr(p, "table", None)
+    if not isinstance(getattr(p, "channel", None), Channel):
+        raise ParameterError(f"Expected a protocol, got {shown(p)}.")
     if distribution_su is None:
         if table is None:
             raise ParameterError(
@@ -190,7 +192,7 @@ def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_Part]
     if strata is None:
         return [_Part(1.0, everyone.ravel(), 1.0)]
     parts = []
-    for label, stratum in strata.items():
+    for label, stratum in checked_mapping(strata, "{label: Stratum(share)}", "strata").items():
         if not isinstance(stratum, Stratum):
             raise ParameterError(
                 f"Expected strata as {{label: Stratum(share)}}, got {shown(stratum)}.",
@@ -218,10 +220,7 @@ def _weighted(weights: ArrayLike | None) -> tuple[float, float]:
     """The design effect of survey weights, and the largest as a multiple of their mean."""
     if weights is None:
         return 1.0, 1.0
-    try:
-        w = np.asarray(weights, dtype=float).ravel()
-    except (TypeError, ValueError, OverflowError):
-        w = np.empty(0)
+    w = as_array(weights, "weights as numbers from 0", argument="weights").ravel()
     if not w.size or not np.isfinite(w).all() or not (w >= 0).all() or not w.max() > 0:
         raise ParameterError(
             f"Expected weights as numbers from 0, some above 0, got {shown(weights)}.",
@@ -254,10 +253,7 @@ def _functionals(p: _Planned, goal: str | Goal, cell: object) -> tuple[Array, tu
 
 def _numbers(n: ArrayLike) -> Array:
     """Numbers of reports, positive."""
-    try:
-        counts = np.asarray(n, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        counts = np.array(np.nan)
+    counts = as_array(n, "n as numbers of reports", argument="n")
     if not ((counts >= 1) & (counts <= MOST_COUNTED)).all():
         raise ParameterError(
             f"Expected n as numbers of reports from 1 to 2**53, got {shown(n)}.", argument="n"
@@ -283,10 +279,8 @@ def _quantities(
     if isinstance(cell, Mapping):
         name = ", ".join(f"{column} = {label}" for column, label in cell.items())
         return chosen_cells(p.schema, cell).reshape(1, -1), (name or "everything",)
-    try:
-        C = np.asarray(cell, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        C = np.empty(0)
+    expected = f"cell as {{column: label}} or coefficients of shape {(n_s, n_u)}"
+    C = as_array(cell, expected, argument="cell")
     if C.shape != (n_s, n_u) or not (abs(C) <= _MOST_COEFFICIENT).all():
         raise DataError(
             f"Expected cell as {{column: label}} or coefficients of shape {(n_s, n_u)} up to "

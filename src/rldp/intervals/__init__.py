@@ -33,6 +33,8 @@ from rldp.proof import ProofError
 
 __all__ = ["check_with_intervals"]
 
+_ENTRIES = {"uncertainty", "levels", "knows", "certificate"}  # of a guarantee
+
 
 def check_with_intervals(document: dict[str, Any]) -> None:
     """Prove every claim of a protocol document, or raise ProofError.
@@ -88,4 +90,6 @@ def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:
     need(not beside, "a part of a guarantee stands beside the guarantees")
     claims = document["guarantees"]
     need(isinstance(claims, list) and len(claims) > 0, "there is no guarantee")
+    odd = {key for claim in claims for key in claim} - _ENTRIES
+    need(not odd, "a guarantee has an entry that is not read")
     return list(claims)

@@ -16,6 +16,7 @@ from rldp.intervals.total_variation import TotalVariationSet
 
 Table = list[list[int]]
 
+_ENTRIES = {"kind", "counts", "alpha", "order", "distributions"}
 _MOST_DIGITS, _MOST_BITS = 400, 2**13  # of the fractions of a corner, and of their denominator
 
 
@@ -23,6 +24,7 @@ def read_set(document: dict[str, Any]) -> Set:
     """F as the document describes it."""
     kind, counts = document["uncertainty"]["kind"], _counts(document["uncertainty"]["counts"])
     need(kind in SETS, "the kind of set is unknown")
+    need(set(document["uncertainty"]) <= _ENTRIES, "a set has an entry that is not read")
     return SETS[kind](document, counts)
 
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
+from rldp.checks import checked_path
 from rldp.errors import FileError
 
 try:
@@ -44,7 +45,7 @@ def write_text(path: str | os.PathLike[str], text: str, mode: int = SHARED) -> N
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, mode: int = SHARED) -> None:
     """Write bytes; a file of this name is replaced only once the new one is whole."""
-    with whole_file(Path(path), mode) as file:
+    with whole_file(checked_path(path), mode) as file:
         file.write(content)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rldp.checks import checked_path
 from rldp.errors import FileError
 from rldp.io.atomic_files import SHARED, write_text
 
@@ -42,11 +43,11 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Its size is known to be within limits before anything is made of it.
     """
-    source = Path(path)
+    source = checked_path(path)
     try:
         content = _bytes(source)
-    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
+        reason = error.strerror or error
         raise FileError(f"Cannot read {source}: {reason}.") from None
     _check_size(content, source)
     try:

@@ -35,6 +35,15 @@ MEANINGS = {
     "polyopt_largest_error_bound": "largest variance of one report, likewise",
     "guaranteed_utility": "nats kept at least, whatever distribution in F is true",
 }
+BOUNDS = {  # of errors, by the names in `designing.bounds`
+    "given-u": "not even if U were sent in the clear",
+    "known-p": "not even if only someone who knows the frequencies exactly had to be kept from S",
+    "known-p-alone": "not even if the frequencies were the truth",
+    "pairs": "by a relaxation over pairs of columns for single values of U",
+    "regions": "by a relaxation over regions of columns",
+    "inner": "not even if F were no larger than simplices inside of it",
+    "halves": "not even if F were no larger than balls inside of it",
+}
 TITLES = {
     "grr": "randomised response on the whole record",
     "ue": "unary encoding of the whole record",
@@ -122,9 +131,10 @@ def error_gap_in_words(error: GoalError) -> str | None:
     least = math.floor(100 * min(bound / reached, 1.0))
     if least == 0:
         return None  # it says nothing
+    by = BOUNDS.get(error.bound_by or "", "")
     return (
         f"no protocol {error.among} has the same {errors} of its estimates from less than "
-        f"{least} % of the reports"
+        f"{least} % of the reports{by and f' ({by})'}"
     )
 
 

@@ -102,13 +102,15 @@ from typing import Any
 from rldp.proof.channels import Channel, Claims, read_channel
 from rldp.proof.levels import MOST, Levels, read_levels
 from rldp.proof.numbers import exp_below, is_quantile
-from rldp.proof.parsing import ProofError, field, real
+from rldp.proof.parsing import ProofError, field, only, real
 from rldp.proof.parts import groups_of
 from rldp.proof.sets import GivenUSet, Set
 from rldp.proof.uncertainty import read_set
 from rldp.proof.work import budget
 
 __all__ = ["Proof", "ProofError", "ProvedGuarantee", "check", "exp_below", "is_quantile"]
+
+_ENTRIES = "uncertainty", "levels", "knows", "certificate"  # of a guarantee
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ def _each_proved(document: dict[str, Any]) -> list[ProvedGuarantee]:
     channel: Channel | None = None
     for i, claim in enumerate(field(document, "guarantees", list)):
         try:
+            only(claim, _ENTRIES, f"guarantees[{i}]")
             F = read_set(claim)
             if channel is None or F.shape != channel.shape:
                 channel = read_channel(document, F.shape)

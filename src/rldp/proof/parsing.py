@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
@@ -54,6 +55,13 @@ def field(document: Any, path: str, *types: type) -> Any:
         names = " or ".join(kind.__name__ for kind in types)
         raise ProofError(f"Expected {names} at {path}, got {type(value).__name__}.")
     return value
+
+
+def only(value: Any, names: Collection[str], where: str) -> None:
+    """Refuse an object with entries that no claim has: what is not read might be meant."""
+    odd = [key for key in value if key not in names] if isinstance(value, dict) else []
+    if odd:
+        raise ProofError(f"Expected no {odd[0]!r:.40} at {where}.")
 
 
 def real(document: dict[str, Any], path: str, most: float) -> Fraction:

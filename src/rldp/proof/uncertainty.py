@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from rldp.proof.numbers import ONE, exp_below, is_finite_quantile, is_quantile, root
-from rldp.proof.parsing import ProofError, field, ratio, real
+from rldp.proof.parsing import ProofError, field, only, ratio, real
 from rldp.proof.sets import (
     GivenUSet,
     KLSet,
@@ -19,6 +19,7 @@ from rldp.proof.sets import (
     TotalVariationSet,
 )
 
+_ENTRIES = "kind", "counts", "alpha", "order", "distributions"
 _MOST_CORNERS = 5000  # of a polytope
 _MOST_DIGITS, _MOST_BITS = 400, 2**13  # of its probabilities, and of what they have in common
 _MOST_ORDER = 16  # of a Rényi set, and the largest denominator of its order
@@ -40,6 +41,7 @@ class Counts(NamedTuple):
 def read_set(document: dict[str, Any]) -> Set:
     """F with its constants, and a proof that its quantile or radius is large enough."""
     kind = field(document, "uncertainty.kind", str)
+    only(document["uncertainty"], _ENTRIES, "uncertainty")
     counts = field(document, "uncertainty.counts", list)
     is_table = all(isinstance(row, list) and 0 < len(row) == len(counts[0]) for row in counts)
     if len(counts) < 2 or not is_table:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from rldp.checks import checked_path
 from rldp.errors import FileError
 from rldp.io.json_files import document_text, read_document
 from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
@@ -74,7 +74,7 @@ def check_signature(
     signature: str | os.PathLike[str] | None = None,
 ) -> None:
     """Refuse a file that is not signed by a key: in itself, in `path`.sig, or in `signature`."""
-    beside = Path(f"{os.fspath(path)}.sig" if signature is None else signature)
+    beside = checked_path(f"{os.fspath(path)}.sig" if signature is None else signature)
     entries = list(content.signatures)
     if signature is not None or beside.exists():
         entries += read_detached(beside)

@@ -13,6 +13,7 @@ from rldp.protocol.content import WHOLE, Content, check_signature, read_content
 from rldp.protocol.documents import Document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
+from rldp.tables.label_hints import hint_of_doubles
 
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
 
@@ -46,6 +47,7 @@ def loaded(
         check_signature(content, path, signed_by, signature)
     proof = _proof(content.document, name) if content.document["format"] == WHOLE else None
     protocol = checked_protocol(content.document, name)
+    hint_of_doubles(protocol.schema.sensitive + protocol.schema.useful)
     if isinstance(protocol, ReleaseProtocol):
         _look_again(protocol, name)
     return protocol, proof

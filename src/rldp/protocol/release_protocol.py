@@ -191,7 +191,8 @@ class ReleaseProtocol(Releasing, Estimating):
         prefix = "polyopt_" if is_of_polyopt else ""
         bound, largest = (given.get(prefix + key) for key in _ERROR_BOUNDS)
         found = channel_error(self.channel, goal, self.table, bound, largest)
-        return replace(found, among=IN_POLYOPT if is_of_polyopt else WITH_GUARANTEES)
+        among = IN_POLYOPT if is_of_polyopt else WITH_GUARANTEES
+        return replace(found, among=among, bound_by=self.options.get("error_bound_by"))
 
     def mutual_information(self, p_su: ArrayLike) -> float:
         """I(X;Y) in nats at any distribution of (S, U), shape (n_s, n_u)."""

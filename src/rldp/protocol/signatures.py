@@ -17,6 +17,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from rldp.checks import checked_path
 from rldp.errors import CertificateError, FileError, ParameterError
 from rldp.io.atomic_files import whole_file
 from rldp.io.json_files import read_document
@@ -33,7 +34,7 @@ _ORDER = 2**252 + 27742317777372353535851937790883648493  # of the base point, i
 
 def write_new_signing_key(path: str | os.PathLike[str]) -> str:
     """Write a new secret key to `path`, its public key to `path`.pub, and return the public key."""
-    public_path = Path(f"{os.fspath(path)}.pub")
+    public_path = checked_path(f"{checked_path(path)}.pub")
     if public_path.exists():
         raise FileError(f"{public_path} already exists; choose another name for the key.")
     secret = Ed25519PrivateKey.generate()
@@ -58,7 +59,7 @@ def read_signing_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
 
 def public_key(key: str | os.PathLike[str]) -> str:
     """The 64 digits of a public key, given as such or as the file that holds them."""
-    text = os.fspath(key)
+    text = str(checked_path(key))
     if not _KEY.fullmatch(text):
         try:
             text = Path(key).read_text(encoding="ascii").strip()
@@ -67,7 +68,7 @@ def public_key(key: str | os.PathLike[str]) -> str:
     if not _KEY.fullmatch(text):
         raise ParameterError(
             f"Expected a public key, 64 hexadecimal digits in lower case or a file that holds "
-            f"them, got {reprlib.repr(os.fspath(key))}.",
+            f"them, got {reprlib.repr(str(key))}.",
             argument="signed_by",
         )
     return text

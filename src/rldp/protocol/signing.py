@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from rldp.checks import checked_path
 from rldp.errors import FileError
 from rldp.io.json_files import write_document
 from rldp.protocol.content import read_content
@@ -42,7 +43,7 @@ def sign(
     loaded(content, path)
     entry = signature_of(content.hash, read_signing_key(key))
     public = entry["public_key"]
-    target = Path(output or (path if inside else f"{os.fspath(path)}.sig"))
+    target = checked_path(output or (path if inside else f"{os.fspath(path)}.sig"))
     is_itself = target.exists() and target.samefile(path)
     if is_itself and not inside:
         raise FileError(f"{target} is the protocol file itself; choose another file to write.")

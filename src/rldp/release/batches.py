@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from rldp._types import RecordProgress
+from rldp.checks import discreet
 from rldp.errors import DataError, FileError
 from rldp.release.draw import drawn_reports
 from rldp.release.encode import (
@@ -86,6 +87,7 @@ class BatchRelease:
         texts = (self.layout.column, *self.p.report_labels.all)
         return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
 
+    @discreet
     def schema(self, source: Source) -> Any:
         """Columns and metadata of the result."""
         for name in self.needed:
@@ -104,6 +106,7 @@ class BatchRelease:
             fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
 
+    @discreet
     def release(
         self, sources: Iterable[Source], schema: Any, write: Callable[[Any], object]
     ) -> None:

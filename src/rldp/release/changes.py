@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Array
+from rldp.checks import checked_tuple, is_one_of, shown
 from rldp.errors import DataError, ParameterError, TooLargeError
 from rldp.release.interface import Released
 from rldp.release.randomness import Per
@@ -69,12 +70,16 @@ def changed_record(p: Released, old: Cell, new: Cell, *, per: Per = "person") ->
         new: codes at the second.
         per: "person" for the same random words, "record" for independent ones.
     """
-    if per not in ("person", "record"):
-        raise ParameterError(f"Expected per as 'person' or 'record', got {per!r}.", argument="per")
+    if not is_one_of(per, ("person", "record")):
+        raise ParameterError(
+            f"Expected per as 'person' or 'record', got {shown(per)}.", argument="per"
+        )
     n_s, n_u = p.sampler.shape
-    for s, u in (old, new):
-        if not (0 <= s < n_s and 0 <= u < n_u):
-            raise DataError(f"Expected codes of {n_s} × {n_u} cells, got {(s, u)}.")
+    for cell in (old, new):
+        codes = checked_tuple(cell, "a cell as codes (s, u)")
+        is_integer = all(isinstance(code, int | np.integer) for code in codes)
+        if len(codes) != 2 or not (is_integer and 0 <= codes[0] < n_s and 0 <= codes[1] < n_u):
+            raise DataError(f"Expected codes of {n_s} × {n_u} cells, got {shown(cell)}.")
     words = []
     pairs = zip(p.sampler.tables(*old), p.sampler.tables(*new), strict=True)
     for (rows, first), (_, second) in pairs:
@@ -93,6 +98,8 @@ def change_epsilon(p: Released, *, per: Per = "person") -> float:
     the change. It is infinite if a pair of reports excludes some change. Per record it is at most
     twice the ε of plain local differential privacy.
     """
+    if not hasattr(p, "sampler"):
+        raise ParameterError(f"Expected a protocol, got {shown(p)}.")
     cells = list(product(*map(range, p.sampler.shape)))
     changes = list(permutations(cells, 2))
     sizes = [rows.n_outputs**2 for rows, _ in p.sampler.tables(0, 0)]

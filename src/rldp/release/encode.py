@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from rldp._types import Flags, Integers
+from rldp.checks import checked_tuple, is_one_of, shown, unmasked
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.release.interface import Released
+from rldp.tables.arrow_arrays import check_lengths
 from rldp.tables.combinations import taken_codes
 from rldp.tables.csv_source import MISSING_TEXTS
 from rldp.tables.encodings import decimal_point
@@ -58,9 +60,9 @@ def read_columns(p: Released) -> tuple[str, ...]:
 
 def check_missing(missing: object) -> None:
     """Refuse an unknown treatment of missing values."""
-    if missing not in get_args(Missing):
+    if not is_one_of(missing, get_args(Missing)):
         raise ParameterError(
-            f"Expected missing to be 'error' or 'drop', got {missing!r}; a missing value is a "
+            f"Expected missing to be 'error' or 'drop', got {shown(missing)}; a missing value is a "
             f"label of its own wherever the protocol was designed with it.",
             argument="missing",
         )
@@ -141,6 +143,7 @@ def _chunk_codes(values: Any, column: Column, label: Label, place: Place, first:
     if not is_declared:
         values = values.dictionary_encode()
     entries = values.dictionary
+    check_lengths(entries, column.name)
     codes = np.full(len(entries) + 1, _UNKNOWN, dtype=np.int64)
     codes[-1] = _code(None, column)
     for i in range(len(entries)):
@@ -187,7 +190,7 @@ def _refused(value: Any, is_missing: bool, column: Column, place: str) -> DataEr
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace").strip()
     return DataError(
-        f"Unknown label {value!r} in column {column.name!r}, {place}; {known}.",
+        f"Unknown label {shown(value)} in column {column.name!r}, {place}; {known}.",
         column=column.name,
         label=str(value),
     )
@@ -232,7 +235,7 @@ def python_ids(values: Iterable[Any], name: str, place: Place = row_place) -> An
         if not (is_number or isinstance(value, str)) or value == "":
             raise DataError(
                 f"Expected ids as text or integers in column {name!r}, "
-                f"got {value!r} in {place(row)}.",
+                f"got {shown(value)} in {place(row)}.",
                 argument="record_id",
                 column=name,
             )
@@ -273,8 +276,11 @@ def _has_surrogate(text: str) -> bool:
 
 def array_ids(values: Any, n: int) -> Any:
     """Ids of n records that come as an array or a list."""
-    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != n:
-        raise DataError(f"Expected {n} ids, one for each record, got {values!r:.60}.")
+    expected = f"{n} ids, one for each record"
+    unmasked(values, expected, argument="record_id")
+    ids = () if isinstance(values, str) else checked_tuple(values, expected, argument="record_id")
+    if len(ids) != n or (isinstance(values, np.ndarray) and values.ndim != 1):
+        raise DataError(f"Expected {expected}, got {shown(values)}.", argument="record_id")
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return id_values(pa.array(values), "record_id")
     return python_ids(values, "record_id")

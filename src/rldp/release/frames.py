@@ -9,7 +9,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 
+from rldp.checks import checked_tuple, discreet
 from rldp.errors import DataError
 from rldp.release.draw import drawn_reports
 from rldp.release.encode import (
@@ -43,7 +45,10 @@ from rldp.tables.frame_columns import (
 
 def is_frame(data: Any) -> bool:
     """Whether data is a pandas, polars or pyarrow frame."""
-    seen = nw.from_native(data, pass_through=True)
+    try:
+        seen = nw.from_native(data, pass_through=True)
+    except DuplicateError:  # of columns, about which `column_names` has the error
+        return True
     return isinstance(seen, nw.DataFrame | nw.LazyFrame) or isinstance(data, pa.RecordBatch)
 
 
@@ -52,6 +57,7 @@ def is_reader(data: Any) -> bool:
     return isinstance(data, pa.RecordBatchReader)
 
 
+@discreet
 def released_frame(
     p: Released, frame: Any, randomness: Randomness, layout: Layout, *, first: int = 0
 ) -> Any:
@@ -144,18 +150,17 @@ def no_texts(p: Released) -> Any:
     return p.report_labels.texts(p.sampler.empty(0))
 
 
+@discreet
 def released_records(
     p: Released, records: Iterable[Any], randomness: Randomness, layout: Layout
 ) -> list[dict[str, Any]]:
     """The kept values and the report of every dict."""
-    rows = list(records)
+    expected = "a frame, an array of codes or dicts"
+    rows = list(checked_tuple(records, expected, argument="data"))
     names = read_columns(p)
     for row, record in enumerate(rows):
         if not isinstance(record, Mapping):
-            raise DataError(
-                f"Expected a frame, an array of codes or dicts, got {type(record).__name__} "
-                f"in row {row}."
-            )
+            raise DataError(f"Expected {expected}, got {type(record).__name__} in row {row}.")
         for name in (*names, *layout.needed):
             if name not in record:
                 raise unknown_column(name, list(record)).within(f"In row {row}")
@@ -166,7 +171,9 @@ def released_records(
     places: Any = range(len(rows))
     if layout.missing == "drop":
         places = np.flatnonzero(complete_rows(columns, p)).tolist()
-        columns = {name: texts.take(pa.array(places)) for name, texts in columns.items()}
+        columns = {
+            name: texts.take(pa.array(places, pa.int64())) for name, texts in columns.items()
+        }
         rows = [rows[row] for row in places]
 
     def place(row: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rldp.checks import checked_texts, shown
 from rldp.errors import KeptColumnsWarning, ParameterError, Remedy
 from rldp.release.encode import Missing, check_missing
 from rldp.release.interface import Released
@@ -64,10 +65,16 @@ class Layout:
     ) -> Layout:
         """A layout without a column of the record, unless `keep_anyway` says so."""
         check_missing(missing)
-        kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        if not isinstance(column, str) or not column:
+        kept = checked_texts(keep, "names of columns", argument="keep")
+        if not isinstance(column, str) or not column or not _is_unicode(column):
             raise ParameterError(
-                f"Expected a name for the column of the reports, got {column!r}.", argument="column"
+                f"Expected a name for the column of the reports, got {shown(column)}.",
+                argument="column",
+            )
+        if record_id is not None and not isinstance(record_id, str):
+            raise ParameterError(
+                f"Expected the name of the column with the ids, got {shown(record_id)}.",
+                argument="record_id",
             )
         if column in record_names(p):
             raise ParameterError(
@@ -117,6 +124,10 @@ class Layout:
             about += f"; {self.record_id!r} says whose report it is"
         about += ": they can identify people, and what correlates with S reveals part of it."
         warnings.warn(about, KeptColumnsWarning, stacklevel=stacklevel + 1)
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def record_names(p: Released) -> tuple[str, ...]:

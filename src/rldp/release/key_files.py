@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
+from rldp.checks import checked_path
 from rldp.errors import FileError
 from rldp.io.atomic_files import PRIVATE, whole_file
 from rldp.release.randomness import checked_key, new_key
@@ -36,13 +36,13 @@ def write_secret(path: str | os.PathLike[str], text: str, reason: str) -> None:
     """Write a line to a new file that its owner alone can read; `reason` says why a new one."""
     if os.path.lexists(path):
         raise FileError(f"{path} already exists; {reason}.")
-    with whole_file(Path(path), PRIVATE, is_new=True) as file:
+    with whole_file(checked_path(path), PRIVATE, is_new=True) as file:
         file.write(f"{text}\n".encode())
 
 
 def read_secret(path: str | os.PathLike[str]) -> str:
     """The line in such a file, empty where it is no text; refused if others may read the file."""
-    source = Path(path)
+    source = checked_path(path)
     try:
         mode = source.stat().st_mode
         text = source.read_text(encoding="ascii").strip()

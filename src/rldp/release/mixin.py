@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.channel import Channel, IntegerParts
+from rldp.checks import checked_texts, discreet, is_one_of, shown, unmasked
 from rldp.errors import ParameterError
 from rldp.release.draw import drawn_reports, separate_codes
 from rldp.release.interface import Released
@@ -109,7 +110,7 @@ class Releasing:
         """
         randomness = Randomness(rng, key, per)
         check_ids_with_key(record_id, key)
-        if missing == "drop" and isinstance(data, Mapping):
+        if is_one_of(missing, ["drop"]) and isinstance(data, Mapping):
             raise ParameterError(
                 "Expected several records to drop some of them, got one record.",
                 argument="missing",
@@ -186,19 +187,22 @@ class Releasing:
             kept = checked_reports(reports, self.channel)
             return refreshed_reports(self.sampler, kept, keep, p_su, source)
         is_one = isinstance(reports, str)
-        kept = self.report_labels.reports([reports] if is_one else reports)
+        kept = discreet(self.report_labels.reports)([reports] if is_one else reports)
         fresh = refreshed_reports(self.sampler, kept, keep, p_su, source)
         texts = self.report_labels.texts(fresh).to_pylist()
         return texts[0] if is_one else texts
 
 
+@discreet
 def _released_codes(
     p: Released, codes: Any, randomness: Randomness, keep: str | Iterable[str], record_id: Any
 ) -> Any:
-    if isinstance(keep, str) or tuple(keep):
+    if checked_texts(keep, "names of columns", argument="keep"):
         raise ParameterError(
-            f"Expected no columns to keep of an array of codes, got {keep!r}.", argument="keep"
+            f"Expected no columns to keep of an array of codes, got {shown(keep)}.",
+            argument="keep",
         )
+    codes = np.asarray(unmasked(codes, "codes (s, u) of every record", argument="data"))
     if codes.ndim == 1 and not p.reads_sensitive:
         codes = np.stack([np.zeros_like(codes), codes], axis=1)
     s, u = separate_codes(codes)

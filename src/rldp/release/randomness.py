@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Words
+from rldp.checks import is_one_of, shown
 from rldp.errors import ParameterError, RldpError
 from rldp.release.cmac import Cmac
 from rldp.release.record_ids import RecordIds, record_ids
@@ -215,9 +216,9 @@ class Randomness:
                 f"{type(self.rng).__name__}; no other generator is accepted.",
                 argument="rng",
             )
-        if self.per not in get_args(Per):
+        if not is_one_of(self.per, get_args(Per)):
             raise ParameterError(
-                f"Expected per as 'person' or 'record', got {self.per!r}.", argument="per"
+                f"Expected per as 'person' or 'record', got {shown(self.per)}.", argument="per"
             )
         if self.per == "record" and self.key is None:
             raise ParameterError(

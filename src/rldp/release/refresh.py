@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rldp.channel import Channel
 from rldp.channel.base import integer_rows
-from rldp.checks import checked_number
+from rldp.checks import checked_number, unmasked
 from rldp.errors import DataError
 from rldp.information import distribution
 from rldp.release.alias_table import AliasRows
@@ -54,6 +54,7 @@ def refreshed_reports(
 
 def checked_reports(reports: NDArray[Any], channel: Channel) -> NDArray[Any]:
     """An array of reports as `p.release(codes)` gives, refused if it cannot be one."""
+    reports = np.asarray(unmasked(reports, "the kept report of everyone", argument="reports"))
     low, high = 0, channel.n_outputs
     width: tuple[int, ...] = ()
     if channel.reports_sets:

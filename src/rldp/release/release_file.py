@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rldp._types import RecordProgress
+from rldp.checks import checked_path, discreet
 from rldp.errors import FileError, ParameterError, Remedy
 from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
 from rldp.release.batches import BatchRelease, Records
@@ -91,7 +92,8 @@ def release_file(
             that is done, None if it is unknown.
     """
     check_ids_with_key(record_id, key)
-    start, end = Path(source), _Target.of(Path(source), Path(target))
+    start = checked_path(source)
+    end = _Target.of(start, checked_path(target))
     if escape_formulas:
         _check_escapes(p, end.form)
     layout = Layout.checked(
@@ -162,6 +164,7 @@ class _Target:
                 remedies=[Remedy("replace", value=True, effect="if nobody has seen the first")],
             )
 
+    @discreet
     def writer(
         self, job: BatchRelease, schema: Any, stack: ExitStack, *, replace: bool
     ) -> BatchWriter:

@@ -25,9 +25,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rldp.channel import Channel
+from rldp.checks import checked_tuple, shown, unmasked
 from rldp.errors import DataError
 from rldp.release.formulas import is_formula, unescaped
-from rldp.tables.arrow_arrays import integer_array, numbers_of, sound_indices, text_array
+from rldp.tables.arrow_arrays import (
+    check_lengths,
+    integer_array,
+    numbers_of,
+    sound_indices,
+    text_array,
+)
 from rldp.tables.schema import Schema, shown_list
 
 _MOST_LISTED = 65_536  # labels at most for a dictionary of all labels
@@ -88,7 +95,11 @@ class ReportLabels:
 
     def reports(self, texts: Any) -> NDArray[Any]:
         """The reports that have these labels, an Arrow array or a sequence of texts."""
-        values = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(list(texts))
+        values = texts
+        if not isinstance(texts, pa.Array | pa.ChunkedArray):
+            expected = "reports as texts"
+            unmasked(texts, expected, argument="reports")
+            values = pa.array(checked_tuple(texts, expected, argument="reports"))
         if not pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         if isinstance(values, pa.ChunkedArray):
@@ -96,13 +107,14 @@ class ReportLabels:
         if values.null_count:
             row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(f"Expected a report in every row, row {row} has none.")
+        check_lengths(values.dictionary, "reports")
         indices = numbers_of(sound_indices(values, "the reports"))
         known = []
         for place, text in enumerate(values.dictionary.to_pylist()):
             report = self.report(text)
             if report is None and place in indices:
                 raise DataError(
-                    f"Expected a report of this protocol, got {text!r} in row "
+                    f"Expected a report of this protocol, got {shown(text)} in row "
                     f"{int(np.argmax(indices == place))}; reports look like {self._examples()}."
                 )
             known.append(self._silence if report is None else report)

@@ -9,11 +9,13 @@ plain_csv       CSV records by a loop in C
 csv_blocks      CSV text in blocks of whole records
 encodings       the encoding of a text file, recognised and converted
 arrow_sources   Parquet and Arrow files
+arrow_messages  how large the batches of an Arrow file become
 parquet_pages   how large the pages of a Parquet file become
 standard_input  the standard input
 frame_columns   frames of pandas, polars, pyarrow and others
 limits          sizes beyond which input is refused
 schema          the columns and labels of S and U
+label_hints     labels that look alike, or that stand for missing values
 combinations    Arrow batches → counts of combinations of labels
 tally           frames and batches → counts
 table           counts with their schema

@@ -10,10 +10,33 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from rldp.errors import DataError, TooLargeError
 
+_COUNTABLE = (  # types of plain Arrow columns that have a fast path
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_decimal128,
+    pa.types.is_date,
+    pa.types.is_null,
+)
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
+_LONGEST_LABEL = 1 << 20  # bytes, as many as a header may have
 _MOST_BYTES = 2**31 - 1  # what the offsets of an Arrow array can count
 
 
@@ -40,6 +63,36 @@ def sound_indices(values: Any, where: str, column: str | None = None) -> Any:
             column=column,
         ) from None
     return values.indices
+
+
+def check_lengths(entries: Any, column: str) -> None:
+    """Refuse texts so long that they are no labels, before anything is made of them."""
+    kind = entries.type
+    if is_view(kind):
+        longest = int(view_lengths(entries).max(initial=0))
+    elif any(is_kind(kind) for is_kind in _TEXTS):
+        longest = pa.compute.max(pa.compute.binary_length(entries)).as_py() or 0
+    else:
+        return
+    if longest > _LONGEST_LABEL:
+        raise DataError(
+            f"Expected labels of at most {_LONGEST_LABEL >> 20} MB in column {column!r}, got one "
+            f"of {longest:,} bytes; leave the column out.",
+            column=column,
+        )
+
+
+def is_view(kind: Any) -> bool:
+    """Whether values of a type are views, many of which may show the same long text."""
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def view_lengths(views: Any) -> NDArray[Any]:
+    """Bytes of each text of an array of views."""
+    if not len(views):
+        return np.zeros(0, np.int32)
+    lengths = np.frombuffer(views.buffers()[1], np.int32)[4 * views.offset :: 4][: len(views)]
+    return np.where(np.asarray(views.is_valid()), lengths, 0)
 
 
 def integer_array(numbers: NDArray[Any]) -> Any:
@@ -69,3 +122,10 @@ def binary_array(texts: Sequence[bytes], kind: Any = None) -> Any:
         raise TooLargeError(f"Expected labels of at most 2 GB in all, got {int(ends[-1])} bytes.")
     buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(texts))]
     return pa.Array.from_buffers(kind or pa.binary(), len(texts), buffers)
+
+
+def is_countable(kind: Any) -> bool:
+    """Whether Arrow can list the values of a type in a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(is_kind(kind) for is_kind in _COUNTABLE)

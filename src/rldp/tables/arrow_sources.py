@@ -15,7 +15,8 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from rldp.errors import FileError
-from rldp.tables.arrow_arrays import sound_indices
+from rldp.tables.arrow_arrays import is_view, sound_indices, view_lengths
+from rldp.tables.arrow_messages import unpacked_bytes
 from rldp.tables.parquet_pages import column_pages
 from rldp.tables.sources import DAMAGE, Source, damaged
 
@@ -23,6 +24,7 @@ _ROWS = 131_072  # records decoded at a time,
 _VALUES = 1 << 19  # values at most, so that wide files need no more memory,
 _DECODED = 1 << 26  # and bytes of text
 _LARGEST_PAGES = 1 << 28  # bytes of pages that are unpacked at a time; most writers make 1 MB
+_LARGEST_BATCH = 1 << 28  # bytes of an Arrow batch and of all dictionaries, if compressed
 _LARGEST_FOOTER = 1 << 25  # bytes, which take up to thirty times as much once read
 _VARIABLE, _FIXED = "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"
 
@@ -146,7 +148,7 @@ class ParquetSource(Source):
 
 
 def bounded_slices(batch: Any, names: Sequence[str]) -> Iterator[Any]:
-    """Slices of a batch in which dictionaries in these columns take little memory as plain values.
+    """Slices of a batch whose dictionaries and views take little memory as plain values.
 
     >>> texts = pa.DictionaryArray.from_arrays([0] * 3, ["x" * _DECODED])
     >>> [part.num_rows for part in bounded_slices(pa.record_batch({"a": texts}), ["a"])]
@@ -159,6 +161,8 @@ def bounded_slices(batch: Any, names: Sequence[str]) -> Iterator[Any]:
             lengths = pa.compute.binary_length(values.dictionary).cast(pa.int64())
             indices = sound_indices(values, f"column {name!r}", name)
             sizes += np.asarray(lengths.take(indices).fill_null(0))
+        elif is_view(values.type):
+            sizes += view_lengths(values)
     if sizes.sum() <= _DECODED:
         yield batch
         return
@@ -195,6 +199,7 @@ class ArrowSource(Source):
     def __init__(self, path: Path, stack: ExitStack) -> None:
         """Open the file for as long as the stack lasts."""
         self._path = path
+        self._check_size(stack)
         file = stack.enter_context(pa.OSFile(str(path)))
         try:
             self._reader = stack.enter_context(self._open(file))
@@ -203,6 +208,19 @@ class ArrowSource(Source):
         self.names: list[str] = list(self._reader.schema.names)
         self._file, self._size = file, file.size()
         self._share = 0.0
+
+    def _check_size(self, stack: ExitStack) -> None:
+        """Refuse batches that are small on disk and would not be in memory."""
+        try:
+            unpacked = unpacked_bytes(stack.enter_context(self._path.open("rb")))
+        except OSError as error:
+            raise damaged(self._path, "Arrow", error) from None
+        if unpacked > _LARGEST_BATCH:
+            raise FileError(
+                f"{self._path}: expected dictionaries and batches of at most "
+                f"{_LARGEST_BATCH >> 20} MB, they have {unpacked >> 20} MB once unpacked; write "
+                f"the file again in smaller batches, or as Parquet."
+            )
 
     @staticmethod
     def _open(file: Any) -> Any:
@@ -220,14 +238,36 @@ class ArrowSource(Source):
     def batches(
         self,
         names: Sequence[str],
-        dictionaries: Sequence[str] = (),  # noqa: ARG002  # types are those of the file
+        dictionaries: Sequence[str] = (),
     ) -> Iterator[Any]:
-        """Record batches of these columns."""
+        """Record batches of these columns; types are those of the file."""
+        plain = [name for name in names if name not in dictionaries]
         for whole in self._whole_batches():
             batch = whole.select(list(names))
+            self._check_values(batch)
             step = _rows(names)
             for start in range(0, batch.num_rows, step):
-                yield batch.slice(start, step)
+                yield from bounded_slices(batch.slice(start, step), plain)
+
+    def _check_values(self, batch: Any) -> None:
+        """Refuse offsets outside of a column, on which Arrow would crash, and text that is none.
+
+        Indices of dictionaries are left to those who use them.
+        """
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                values.validate()
+                is_listed = pa.types.is_dictionary(values.type)
+                (values.dictionary if is_listed else values).validate(full=True)
+            except pa.ArrowException:
+                fault = FileError(
+                    f"{self._path}: expected a sound Arrow file, column {name!r} is damaged, or "
+                    f"its text is not UTF-8.",
+                    column=name,
+                )
+            else:
+                continue
+            raise fault  # not chained: Arrow's error may quote records
 
     def _whole_batches(self) -> Iterator[Any]:
         try:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rldp._types import Integers
 from rldp.compiled import loops
-from rldp.tables.arrow_arrays import integer_array, numbers_of, sound_indices
+from rldp.tables.arrow_arrays import check_lengths, integer_array, numbers_of, sound_indices
 
 Label = Callable[[Any], str | None]
 Key = tuple[str | None, ...]
@@ -90,6 +90,8 @@ class Combinations:
             column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
             for column in columns
         ]
+        for values, name in zip(listed, self._names, strict=True):
+            check_lengths(values.dictionary, name)
         tables = [
             coded.codes(values.dictionary, label)
             for coded, values in zip(self._columns, listed, strict=True)

@@ -28,7 +28,7 @@ _LONGEST_LINE = 1 << 20  # bytes of a header line at most; more means no text fi
 _DELIMITERS = ",;\t|"
 _LISTED = pa.dictionary(pa.int32(), pa.binary())
 MISSING_TEXTS = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "#N/A"})
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
 class CsvSource(Source):
@@ -233,9 +233,14 @@ class CsvSource(Source):
 
     def _failure(self, error: Exception) -> FileError:
         if ragged := _RAGGED.search(str(error)):
-            number, expected, actual, text = ragged.groups()
+            number, expected, actual = ragged.groups()
             return FileError(
                 f"{self._path}: expected {expected} fields as in the header, record "
-                f"{self._done + int(number)} after the header has {actual}: {text[:60]!r}."
+                f"{self._done + int(number)} after the header has {actual}."
+            )
+        if isinstance(error, pa.ArrowException):  # which quotes records
+            return FileError(
+                f"{self._path}: expected a whole CSV file, this one cannot be parsed after record "
+                f"{self._done}."
             )
         return damaged(self._path, "CSV", error)

@@ -27,7 +27,6 @@ _SEAM = 3  # bytes of such a character that may be in the previous block
 DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?")  # a number that may have one
 _PIECE = 1 << 18  # bytes of a file that are checked at a time
 _LINE_END = ord("\n")
-_AROUND = 12  # bytes shown before and after one at fault
 
 
 def decimal_point(text: str) -> str:
@@ -214,8 +213,7 @@ class Utf8Stream(RawIOBase):
     def _refused(self, data: bytes, place: int) -> FileError:
         before = data[:place].decode(self._encoding, "ignore")
         line = self._lines + before.count("\n") + 1
-        shown = data[max(0, place - _AROUND) : place + _AROUND]
-        found = f"line {line} has the byte 0x{data[place]:02X} in {shown!r}"
+        found = f"line {line} has the byte 0x{data[place]:02X}"
         if self._is_named:
             return FileError(
                 f"{self._name}: expected {self._encoding}, {found}; save the file as UTF-8."

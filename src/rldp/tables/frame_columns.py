@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
@@ -72,8 +74,18 @@ def narwhal(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
 
 
 def frame_label(value: Any) -> str | None:
-    """Label of one value of a frame, None where it is missing (None, NaN, NaT)."""
-    return None if value is None or value != value else label_text(value)
+    """Label of one value of a frame, None where it is missing (None, NaN, NaT, NA, masked)."""
+    return None if is_missing(value) else label_text(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a frame is None, NaN, NaT, NA of pandas, or hidden by a mask of NumPy."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except Exception:  # of whatever type; a signalling NaN of decimal, or NA, which is neither
+        return isinstance(value, Decimal) or type(value).__name__ == "NAType"
 
 
 def series_labels(series: nw.Series[Any], label: Callable[[Any], str | None]) -> list[str | None]:
@@ -96,6 +108,11 @@ def column_names(frame: Any) -> list[str]:
             raise DataError(
                 f"Expected column names as text, got {name!r} of type {type(name).__name__}; "
                 f"rename it first, as in frame.columns = frame.columns.map(str)."
+            )
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise DataError(
+                f"Expected valid Unicode in the name of a column, got {name!r} with a lone "
+                f"surrogate, which is half a character."
             )
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:

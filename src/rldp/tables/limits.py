@@ -49,6 +49,27 @@ def labels_fault(
     return None
 
 
+def check_identifiers(sizes: Mapping[str, int], records: int) -> None:
+    """Refuse useful columns that nobody named and that have another value in most records.
+
+    Args:
+        sizes: column name → number of its different values.
+        records: how many there are.
+    """
+    least = max(_FEWEST_IDS, records / 2)
+    for name, n in sizes.items():
+        if n > least:
+            others = [each for each in sizes if sizes[each] <= least]
+            raise DataError(
+                f"Expected useful columns by name: column {name!r} has {n:,} different values in "
+                f"{records:,} records, it looks like an identifier.",
+                argument="useful",
+                column=name,
+                remedies=[Remedy("useful", others, "to leave it out")],
+            )
+
+
+_FEWEST_IDS = 20  # different values of a column that may be an identifier
 _SHOWN = 8  # columns that a message names
 _LONG = 10**12  # numbers up to here are written out
 
@@ -75,7 +96,7 @@ def check_cells(
     if len(sizes) > _SHOWN:
         counted += f", and {len(sizes) - _SHOWN:,} other columns"
     number = f"{cells:,}" if cells < _LONG else f"10^{int(math.log10(cells))}"
-    fitting = _fitting({k: n for k, n in sizes.items() if k not in unfit}, sensitive, limit)
+    fitting = fitting_columns({k: n for k, n in sizes.items() if k not in unfit}, sensitive, limit)
     fault = (
         f"Expected a table of at most {limit:,} cells, the different values make {number} or "
         f"more: {counted}"
@@ -115,7 +136,9 @@ def check_designable(n_s: int, n_u: int, protocol: str) -> None:
     )
 
 
-def _fitting(sizes: Mapping[str, int], sensitive: Sequence[str], limit: int) -> list[str] | None:
+def fitting_columns(
+    sizes: Mapping[str, int], sensitive: Sequence[str], limit: int
+) -> list[str] | None:
     """As many useful columns as fit, the smallest first; None if S alone does not fit."""
     cells = math.prod(sizes[name] for name in sensitive)
     if cells > limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -12,10 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from rldp._types import StepProgress
-from rldp.errors import FileError
+from rldp.checks import checked_path, discreet
+from rldp.errors import FileError, ReadingWarning
+from rldp.tables.combinations import Label
 from rldp.tables.csv_source import MISSING_TEXTS
 from rldp.tables.frame_columns import Names, chosen_columns, frame_label, unknown_column
-from rldp.tables.limits import MOST_CELLS
+from rldp.tables.limits import MOST_CELLS, MOST_LABELS
 from rldp.tables.record_files import (
     file_size,
     is_remote,
@@ -54,7 +57,8 @@ def read_table(
             Or a frame, which is counted as by ``Table.from_frame``: a polars LazyFrame, a DuckDB
             relation and a Spark DataFrame count in their own engine.
         sensitive: name or names of the sensitive columns.
-        useful: name or names of the useful columns; None means all others.
+        useful: name or names of the useful columns; None means all others, none of which may be
+            an identifier: a column that has another value in most records must be named.
         missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,
             "drop" leaves these records out and says in ``dropped`` how many.
         levels: column name → its labels in order, for columns whose alphabet is fixed.
@@ -76,7 +80,18 @@ def read_table(
         return _table(tally_frame(path, sensitive, useful, **options))
     if is_remote(path):
         return _table(tally_frame(remote_records(path), sensitive, useful, **options))
-    path = Path(path)
+    return _table(_tally_files(checked_path(path), sensitive, useful, encoding, progress, options))
+
+
+@discreet
+def _tally_files(
+    path: Path,
+    sensitive: Names,
+    useful: Names | None,
+    encoding: str | None,
+    progress: StepProgress | None,
+    options: dict[str, Any],
+) -> Tally:
     paths = parquet_files(path) if path.is_dir() else [path]
     sizes = [file_size(each) for each in paths]
     tally: Tally | None = None
@@ -85,14 +100,55 @@ def read_table(
             source = open_records(each, stack, encoding=encoding)
             s_names, u_names = chosen_columns(source.names, sensitive, useful)
             _check_unique(each, source.names, s_names + u_names)
-            tally = tally or Tally(s_names, u_names, **options)
+            unnamed = u_names if useful is None else ()
+            tally = tally or Tally(s_names, u_names, unnamed=unnamed, **options)
             for _ in _counted(source, tally, tally.names):
                 if progress is not None:
                     done = sum(sizes[:place]) + int(sizes[place] * (source.share() or 0))
                     progress(done, sum(sizes))
     if tally is None or tally.records == 0:
         raise FileError(f"{path}: expected records, the file has a header only.")
-    return _table(tally)
+    return tally
+
+
+@discreet
+def column_sizes(
+    path: str | os.PathLike[str], *, encoding: str | None = None
+) -> dict[str, int | None]:
+    """How many different values each column of a file has; None where there are too many to list.
+
+    Every column is forgotten as soon as it has more values than a label column can have.
+    """
+    if is_remote(path):
+        return dict.fromkeys(remote_records(path).schema.names)
+    path = checked_path(path)
+    found: dict[str, set[str] | None] = {}
+    for each in parquet_files(path) if path.is_dir() else [path]:
+        file_size(each)
+        with ExitStack() as stack, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReadingWarning)  # the reading itself will tell
+            source = open_records(each, stack, encoding=encoding)
+            label = _csv_label if source.is_text else frame_label
+            _check_unique(each, source.names, source.names)
+            for name in source.names:
+                is_nested = pa.types.is_nested(source.schema.field(name).type)
+                found.setdefault(name, None if is_nested else set())
+            names = [name for name in source.names if found[name] is not None]
+            for batch in source.batches(names, dictionaries=names) if names else ():
+                for name, values in zip(names, batch.columns, strict=True):
+                    labels = found[name]
+                    if labels is not None:
+                        labels |= _labels(values, label)
+                        found[name] = labels if len(labels) <= MOST_LABELS else None
+    return {name: None if labels is None else len(labels) for name, labels in found.items()}
+
+
+def _labels(values: Any, label: Label) -> set[str]:
+    """The different labels of an array; of a dictionary those that occur."""
+    entries = values.unique()
+    if pa.types.is_dictionary(entries.type):
+        entries = entries.dictionary.take(entries.indices)
+    return {text for value in entries.to_pylist() if (text := label(value)) is not None}
 
 
 def _counted(source: Source, tally: Tally, names: Sequence[str]) -> Iterator[None]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard
 
+from rldp.checks import discreet
 from rldp.errors import FileError
 from rldp.tables.arrow_sources import ArrowSource, ParquetSource
 from rldp.tables.csv_source import CsvSource
@@ -18,6 +19,7 @@ from rldp.tables.standard_input import standard_input
 STANDARD = "-"  # the standard input or output
 
 
+@discreet
 def open_records(path: Path, stack: ExitStack, *, encoding: str | None = None) -> Source:
     """The records of a file, open for as long as the stack lasts.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from rldp.checks import checked_tuple, shown
 from rldp.errors import DataError
 
 _SHOWN = 8  # labels that a message lists
@@ -34,16 +36,24 @@ def label_text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace").strip()
     if isinstance(value, float | Decimal):
-        if math.isnan(value):
+        if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
             raise DataError("Expected a label, got NaN; name the level or leave it out.")
         if math.isfinite(value) and value == int(value):
             return str(int(value))
-    if value is None or isinstance(value, list | tuple | dict | set | frozenset | np.ndarray):
-        raise DataError(
-            f"Expected a label that is one text, number or date, "
-            f"got {value!r} of type {type(value).__name__}."
-        )
-    return str(value)
+    is_several = isinstance(value, list | tuple | dict | set | frozenset | np.ndarray)
+    if value is None or is_several or hasattr(value, "columns"):
+        raise _no_label(shown(value), value)
+    try:
+        return str(value)
+    except Exception:  # of whatever type; the error may hold what it stands for
+        raise _no_label("one that has no text", value) from None
+
+
+def _no_label(got: str, value: object) -> DataError:
+    return DataError(
+        f"Expected a label that is one text, number or date, "
+        f"got {got} of type {type(value).__name__}."
+    )
 
 
 def shown_list(texts: Sequence[str]) -> str:
@@ -79,15 +89,19 @@ class Column:
 
     def __post_init__(self) -> None:
         """Check that the labels are different texts, at least one."""
+        if not isinstance(self.name, str):
+            raise DataError(f"Expected a column name as text, got {shown(self.name)}.")
         if not self.name:
             raise DataError("Expected a column name, got an empty text; name the column first.")
+        _check_unicode(self.name, "the name of a column")
         if isinstance(self.labels, str):
             raise DataError(
                 f"Expected a sequence of labels for column {self.name!r}, "
                 f"got the text {self.labels!r}.",
                 column=self.name,
             )
-        object.__setattr__(self, "labels", tuple(self.labels))
+        expected = f"labels of column {self.name!r} as a sequence of texts"
+        object.__setattr__(self, "labels", checked_tuple(self.labels, expected))
         if not self.labels:
             raise DataError(
                 f"Expected at least one label in column {self.name!r}, got none.", column=self.name
@@ -96,9 +110,10 @@ class Column:
             if not isinstance(label, str):
                 raise DataError(
                     f"Expected labels as text in column {self.name!r}, "
-                    f"got {label!r} of type {type(label).__name__}.",
+                    f"got {shown(label)} of type {type(label).__name__}.",
                     column=self.name,
                 )
+            _check_unicode(label, f"column {self.name!r}")
         repeated = [label for label, times in Counter(self.labels).items() if times > 1]
         if repeated:
             raise DataError(
@@ -125,9 +140,9 @@ class Column:
         """Code of ``label``, its position among the labels; blanks around it do not count."""
         try:
             return self._codes[label.strip()]
-        except KeyError:
+        except (AttributeError, KeyError, TypeError):  # no text, or none of these
             raise DataError(
-                f"Unknown label {label!r} in column {self.name!r}; "
+                f"Unknown label {shown(label)} in column {self.name!r}; "
                 f"known are {shown_list(self.labels)}.",
                 column=self.name,
                 label=str(label),
@@ -156,8 +171,14 @@ class Schema:
 
     def __post_init__(self) -> None:
         """Check that there is a sensitive column and that no name occurs twice."""
-        object.__setattr__(self, "sensitive", tuple(self.sensitive))
-        object.__setattr__(self, "useful", tuple(self.useful))
+        for part in ("sensitive", "useful"):
+            columns = checked_tuple(getattr(self, part), f"{part} as columns", argument=part)
+            for column in columns:
+                if not isinstance(column, Column):
+                    raise DataError(
+                        f"Expected {part} as columns, got {shown(column)}.", argument=part
+                    )
+            object.__setattr__(self, part, columns)
         if not self.sensitive:
             raise DataError(
                 "Expected at least one sensitive column, got none.", argument="sensitive"
@@ -208,6 +229,14 @@ class Schema:
         return _levels("useful", self.useful, code)
 
 
+def _check_unicode(text: str, where: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataError(
+            f"Expected valid Unicode in {where}, got {shown(text)} with a lone surrogate, which "
+            f"is half a character."
+        )
+
+
 def _size(columns: Sequence[Column]) -> int:
     return math.prod(len(column.labels) for column in columns)
 
@@ -219,12 +248,12 @@ def _texts(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def _code(part: str, columns: Sequence[Column], labels: Sequence[str]) -> int:
-    if isinstance(labels, str) or len(labels) != len(columns):
-        raise DataError(
-            f"Expected one label for each {part} column "
-            f"({shown_list([column.name for column in columns]) or 'there is none'}), "
-            f"got {labels!r}."
-        )
+    expected = (
+        f"one label for each {part} column "
+        f"({shown_list([column.name for column in columns]) or 'there is none'})"
+    )
+    if isinstance(labels, str) or len(checked_tuple(labels, expected)) != len(columns):
+        raise DataError(f"Expected {expected}, got {shown(labels)}.")
     code = 0
     for column, label in zip(columns, labels, strict=True):
         code = code * len(column.labels) + column.code(label)
@@ -232,8 +261,11 @@ def _code(part: str, columns: Sequence[Column], labels: Sequence[str]) -> int:
 
 
 def _levels(part: str, columns: Sequence[Column], code: int) -> tuple[str, ...]:
-    if not 0 <= code < _size(columns):
-        raise DataError(f"Expected a {part} code from 0 to {_size(columns) - 1}, got {code}.")
+    is_integer = isinstance(code, numbers.Integral) and not isinstance(code, bool)
+    if not is_integer or not 0 <= code < _size(columns):
+        raise DataError(
+            f"Expected a {part} code from 0 to {_size(columns) - 1}, got {shown(code)}."
+        )
     levels = []
     for column in reversed(columns):
         code, level = divmod(code, len(column.labels))

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rldp._types import Array, Flags, Integers
-from rldp.checks import MOST_COUNTED, as_float, checked_integer, shown
+from rldp.checks import MOST_COUNTED, as_float, checked_integer, checked_tuple, shown, unmasked
 from rldp.errors import DataError
+from rldp.tables.label_hints import hint, hint_of_doubles
 from rldp.tables.schema import Column, Schema, label_text
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class Table:
         self, counts: npt.ArrayLike, sensitive: Labels | None = None, useful: Labels | None = None
     ) -> None:
         """Check the counts and name their axes."""
+        tell = hint_of_doubles  # labels that are listed are meant
         if hasattr(counts, "index") and hasattr(counts, "columns"):
+            tell = hint
             sensitive = _axis_labels("S", counts.index) if sensitive is None else sensitive
             useful = _axis_labels("U", counts.columns) if useful is None else useful
         array = _two_axes(_checked_counts(counts), sensitive, useful)
@@ -63,6 +66,7 @@ class Table:
         schema = Schema(
             _columns("S", "sensitive", sensitive, n_s), _columns("U", "useful", useful, n_u)
         )
+        tell(schema.sensitive + schema.useful)
         self._fill(array, schema, 0)
 
     @classmethod
@@ -97,7 +101,8 @@ class Table:
                 relation or Spark DataFrame, which counts in its own engine and gives nothing but
                 the counts.
             sensitive: name or names of the sensitive columns.
-            useful: name or names of the useful columns; None means all others.
+            useful: name or names of the useful columns; None means all others, none of which may
+                be an identifier: a column that has another value in most records must be named.
             missing: "error" refuses missing values, "keep" makes "(missing)" a label of its own,
                 "drop" leaves these records out and says in ``dropped`` how many.
             levels: column name → its labels in order. Other columns have the levels that their
@@ -121,6 +126,8 @@ class Table:
         return cls.from_schema(tally.counts(schema), schema, dropped=tally.dropped)
 
     def _fill(self, counts: Integers, schema: Schema, dropped: int) -> None:
+        if not isinstance(schema, Schema):
+            raise DataError(f"Expected a Schema, got {shown(schema)}.")
         if counts.shape != (schema.n_s, schema.n_u):
             raise DataError(
                 f"Expected counts of shape {(schema.n_s, schema.n_u)} as the schema has it, "
@@ -225,7 +232,10 @@ def _columns(default: str, part: str, labels: Labels | None, size: int) -> tuple
     if labels is None:
         labels = range(size)
     by_name = labels if isinstance(labels, Mapping) else {default: labels}
-    columns = tuple(Column(name, tuple(map(label_text, by_name[name]))) for name in by_name)
+    columns = tuple(
+        Column(name, tuple(map(label_text, checked_tuple(by_name[name], f"labels of {part}"))))
+        for name in by_name
+    )
     sizes = [len(column.labels) for column in columns]
     if math.prod(sizes) != size:
         counted = " × ".join(map(str, sizes)) or "none"
@@ -259,10 +269,14 @@ def _sizes(labels: Any, default: tuple[int, ...]) -> tuple[int, ...]:
 
 def _checked_counts(counts: Any) -> Integers:
     """A new array of counts, or an error that names the cell at fault."""
+    expected = "counts of shape (n_s, n_u)"
+    unmasked(counts, expected)
     try:
         values = np.asarray(counts)
     except ValueError:
-        raise DataError(f"Expected counts of shape (n_s, n_u), {_raggedness(counts)}.") from None
+        raise DataError(f"Expected {expected}, {_raggedness(counts)}.") from None
+    except Exception:  # of whatever library the counts come from
+        raise DataError(f"Expected {expected}, got {shown(counts)}.") from None
     if values.ndim < 2:
         raise DataError(f"Expected counts of shape (n_s, n_u), got shape {values.shape}.")
     if 0 in values.shape:
@@ -305,9 +319,11 @@ def _as_numbers(values: npt.NDArray[Any]) -> Array:
 
 
 def _raggedness(counts: Any) -> str:
+    if not isinstance(counts, Sequence):
+        return f"got {shown(counts)}"
     for place, row in enumerate(counts):
         if not isinstance(row, Sequence):
-            return f"row {place} is {row!r} and no row"
+            return f"row {place} is {shown(row)} and no row"
         if len(row) != len(counts[0]):
             return f"row {place} has {len(row)} entries and row 0 has {len(counts[0])}"
     return "got lists nested to different depths"

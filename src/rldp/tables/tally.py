@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from rldp._types import Integers
-from rldp.checks import checked_integer, checked_tuple, shown
+from rldp.checks import checked_integer, checked_mapping, checked_tuple, discreet, is_one_of, shown
 from rldp.errors import DataError, ParameterError, Remedy
+from rldp.tables.arrow_arrays import is_countable
 from rldp.tables.combinations import Combinations
 from rldp.tables.encodings import DECIMAL_COMMA, decimal_point
 from rldp.tables.frame_columns import (
@@ -26,26 +27,14 @@ from rldp.tables.frame_columns import (
     unknown_column,
     with_reader,
 )
-from rldp.tables.limits import MOST_CELLS, check_cells, labels_fault
+from rldp.tables.label_hints import hint
+from rldp.tables.limits import MOST_CELLS, check_cells, check_identifiers, labels_fault
 from rldp.tables.schema import Column, Schema, label_text, shown_list, sorted_labels
 
 Missing = Literal["error", "keep", "drop"]
 Levels = Mapping[str, Sequence[object]]
 
 MISSING_LABEL = "(missing)"
-_COUNTABLE = (  # types of plain Arrow columns that have a fast path
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_float32,
-    pa.types.is_float64,
-    pa.types.is_decimal128,
-    pa.types.is_date,
-    pa.types.is_null,
-)
 _SLICE = 65_536  # combinations converted to Python objects at a time
 
 
@@ -60,6 +49,7 @@ class Tally:
         levels: column name → its labels in order, for columns whose alphabet is fixed.
         levels_limit: the most different values in a column; None for those of `rldp.tables.limits`.
         cells_limit: the most cells of the table.
+        unnamed: useful columns that nobody named, among which no identifier is taken.
     """
 
     def __init__(
@@ -71,21 +61,22 @@ class Tally:
         levels: Levels | None = None,
         levels_limit: int | None = None,
         cells_limit: int = MOST_CELLS,
+        unnamed: Collection[str] = (),
     ) -> None:
         """Start with no records."""
-        if missing not in get_args(Missing):
+        if not is_one_of(missing, get_args(Missing)):
             raise ParameterError(
-                f"Expected missing to be 'error', 'keep' or 'drop', got {missing!r}.",
+                f"Expected missing to be 'error', 'keep' or 'drop', got {shown(missing)}.",
                 argument="missing",
             )
         self._sensitive, self._useful = tuple(sensitive), tuple(useful)
         self._names = self._sensitive + self._useful
         self._policy = missing
-        self._levels_limit = levels_limit
+        self._levels_limit, self._unnamed = levels_limit, unnamed
         if levels_limit is not None:
             self._levels_limit = checked_integer(levels_limit, "levels_limit", 1)
         self._cells_limit = checked_integer(cells_limit, "cells_limit", 1)
-        self._fixed = _fixed_levels(levels or {}, self._names)
+        self._fixed = _fixed_levels({} if levels is None else levels, self._names)
         # Labels in the order that the data declare: a dict is a set that keeps its order.
         self._declared: dict[str, dict[str, None]] = {name: {} for name in self._names}
         self._seen: dict[str, set[str]] = {name: set() for name in self._names}
@@ -129,7 +120,7 @@ class Tally:
             declared: columns whose dictionaries declare their levels; None for all dictionaries.
         """
         columns = [batch.column(name) for name in self._names]
-        if not all(_is_countable(column.type) for column in columns):
+        if not all(is_countable(column.type) for column in columns):
             self.add(batch, label)
             return
         for name, column in zip(self._names, columns, strict=True):
@@ -184,7 +175,9 @@ class Tally:
             raise DataError(
                 f"Expected at least one record, got none{left if self.dropped else ''}."
             )
+        check_identifiers({name: len(self._seen[name]) for name in self._unnamed}, self.records)
         columns = {name: Column(name, self._ordered_labels(name)) for name in self._names}
+        hint(column for name, column in columns.items() if name not in self._fixed)
         return Schema(
             tuple(columns[name] for name in self._sensitive),
             tuple(columns[name] for name in self._useful),
@@ -277,11 +270,12 @@ def _collected(tallied: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return combinations
 
 
+@discreet
 def tally_frame(frame: Any, sensitive: Names, useful: Names | None, **options: Any) -> Tally:
     """Tally of one whole frame; options as of a `Tally`."""
     frame = with_reader(frame)
     s_names, u_names = chosen_columns(column_names(frame), sensitive, useful)
-    tally = Tally(s_names, u_names, **options)
+    tally = Tally(s_names, u_names, unnamed=u_names if useful is None else (), **options)
     batches = arrow_batches(frame, s_names + u_names)
     if batches is None:
         tally.add(frame)
@@ -290,13 +284,6 @@ def tally_frame(frame: Any, sensitive: Names, useful: Names | None, **options: A
         tally.add_batch(batch)
     tally.settle()
     return tally
-
-
-def _is_countable(kind: Any) -> bool:
-    """Whether Arrow can list the values of a type in a dictionary."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(is_kind(kind) for is_kind in _COUNTABLE)
 
 
 def _with_plain_columns(
@@ -337,11 +324,7 @@ def _categories(
 
 def _fixed_levels(levels: Levels, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     fixed = {}
-    if not isinstance(levels, Mapping):
-        raise ParameterError(
-            f"Expected levels as {{column: labels}}, got {shown(levels)}.", argument="levels"
-        )
-    for name, labels in levels.items():
+    for name, labels in checked_mapping(levels, "{column: labels}", "levels").items():
         if name not in names:
             raise unknown_column(name, names, argument="levels").within("In levels")
         listed = checked_tuple(labels, f"levels of column {name!r} as a list", argument="levels")

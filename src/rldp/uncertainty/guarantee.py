@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array, Flags
 from rldp.arithmetic import exp
-from rldp.checks import checked_epsilon, shown
+from rldp.checks import as_array, checked_epsilon, checked_texts, shown
 from rldp.errors import ParameterError
 from rldp.tables.parts import Part
 from rldp.tables.table import Table
@@ -64,7 +64,8 @@ class Guarantee:
         levels = as_levels(self.levels, self.uncertainty.table)
         levels.setflags(write=False)
         object.__setattr__(self, "levels", levels)
-        part = Part.of(self.table.schema, self.knows) if len(self.knows) else None
+        knows = checked_texts(self.knows, "names of useful columns", argument="knows")
+        part = Part.of(self.table.schema, knows) if knows else None
         object.__setattr__(self, "knows", () if part is None else part.names)
         object.__setattr__(self, "part", part)
         if part is not None and isinstance(self.uncertainty, GivenU):
@@ -122,10 +123,11 @@ def as_levels(levels: Any, table: Table) -> Array:
     n_s, labels = table.n_s, table.schema.s_labels
     if isinstance(levels, Mapping):
         matrix = _from_mapping(levels, tuple(labels))
-    elif np.ndim(levels) == 0:
+    elif _is_one_number(levels):
         matrix = np.full((n_s, n_s), checked_epsilon(levels))
     else:
-        matrix = np.array(levels, dtype=float)
+        expected = f"levels as numbers of shape {n_s} × {n_s}"
+        matrix = np.array(as_array(levels, expected, argument="epsilon"))
         if matrix.shape != (n_s, n_s):
             raise ParameterError(
                 f"Expected levels of shape {n_s} × {n_s}, one for each ordered pair of S values, "
@@ -142,6 +144,12 @@ def as_levels(levels: Any, table: Table) -> Array:
     if not np.isfinite(matrix).any():
         raise ParameterError("Expected a finite level for some pair of S values, got ∞ for all.")
     return matrix
+
+
+def _is_one_number(levels: Any) -> bool:
+    if isinstance(levels, np.ndarray | np.generic):
+        return levels.ndim == 0 and not np.ma.is_masked(levels)
+    return not isinstance(levels, list | tuple) and not hasattr(levels, "__array__")
 
 
 def _from_mapping(levels: Mapping[Any, Any], labels: tuple[str, ...]) -> Array:

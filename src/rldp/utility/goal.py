@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.arithmetic import PositiveSystem, matmul
-from rldp.checks import shown
+from rldp.checks import as_array, shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
 from rldp.tables.table import Table
@@ -50,7 +50,8 @@ class Goal:
 
     def __post_init__(self) -> None:
         """Check shapes and numbers."""
-        a = np.array(self.functionals, dtype=float)
+        expected = "functionals as numbers of shape (k, n_s, n_u)"
+        a = np.array(as_array(self.functionals, expected, argument="goal"))
         a = a[None] if a.ndim == 2 else a
         if a.ndim != 3 or not a.size or not np.isfinite(a).all() or not a.any(axis=(1, 2)).all():
             raise ParameterError(
@@ -58,7 +59,10 @@ class Goal:
                 f"got shape {a.shape}.",
                 argument="goal",
             )
-        weights = np.ones(len(a)) if self.weights is None else np.array(self.weights, dtype=float)
+        weights = np.ones(len(a))
+        if self.weights is not None:
+            expected = f"{len(a)} weights above 0"
+            weights = np.array(as_array(self.weights, expected, argument="goal"))
         if weights.shape != (len(a),) or not np.isfinite(weights).all() or not (weights > 0).all():
             raise ParameterError(
                 f"Expected {len(a)} weights above 0, got {shown(self.weights)}.", argument="goal"
@@ -188,6 +192,8 @@ class GoalError:
         largest_bound: what `largest` is at least, where a design was made for it.
         among: for which protocols the bounds hold: "with these guarantees", or only "with columns
             in PolyOpt's cone", as those of "polyopt" do.
+        bound_by: which of all bounds this is, by its name, such as "given-u": the error if U were
+            sent in the clear. None for PolyOpt's, which has one only.
     """
 
     goal: Goal
@@ -196,6 +202,7 @@ class GoalError:
     influences: Array | None = None
     largest_bound: float | None = None
     among: str = WITH_GUARANTEES
+    bound_by: str | None = None
 
     def __repr__(self) -> str:
         """One line: what is estimated, how well, and how far from the best possible."""

@@ -31,11 +31,6 @@ An arrow means "calls"::
       │               ├─► barrier_master   the weights of columns, and duals
       │               ├─► minimax_weights  for the largest error instead of the mean
       │               └─► bounded_influence   for a limit of what one report may do
-      ├─► error_ceiling                    what no error falls below if P̂ is the truth
-      ├─► inner_error ──► simplex_rounds   what none falls below over simplices inside F
-      ├─► half_error ──► half_regions, simplex_rounds   and over balls inside F
-      └─► error_bound                      what none falls below over F, region by region
-            └─► moment_relaxation          the programme for all regions
 
     subset_selection                       columns that protect the whole record, to begin with
 

@@ -2,8 +2,8 @@
 
 Rounds of Newton steps on the masses alternate with pricing: first by climbing from columns in use
 to extreme columns, which is cheap and may miss some, then by looking for the best of all. With δ
-the most that any column brings, (M, α + δ P̂) satisfies the condition of `error_bound`, and so does
-(c M, c² (α + δ P̂)) for every c; the best c gives
+the most that any column brings, (M, α + δ P̂) satisfies the condition of `bounds.regions`, and so
+does (c M, c² (α + δ P̂)) for every c; the best c gives
 
     error ≥ ⟨M, A⟩² / (Σ α + δ)    for every protocol whose columns lie in the cone.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rldp._types import Array
+from rldp._types import Array, Indices
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.prices import Prices
 from rldp.designing.solvers.work import spend
@@ -20,7 +20,7 @@ _STARTS = 24
 _STEPS = 60  # of one change each
 _CHECKED = 12  # of the best changes of a column: most of the very best break a guarantee
 _FACTORS = (1.2, 1.03)  # by which one entry rises or falls
-_WHOLE = (np.e**2, np.e, 1.3, 1.04)  # by which all entries of a u rise or fall
+_WHOLE = (7.4, 2.7, 1.3, 1.04)  # by which all entries of a u rise or fall
 _HIGHEST = 8.0  # times an entry, where no window ends before
 _MOST_S = 64  # whose windows are looked at pair by pair
 _RISE = 1e-9  # of what a column brings: less is rounding
@@ -54,7 +54,7 @@ class Flips:
             T[todo] = better
         return np.asarray(T / (T * self._p).sum(axis=(1, 2))[:, None, None])
 
-    def _step(self, T: Array, prices: Prices) -> tuple[Array, Array]:
+    def _step(self, T: Array, prices: Prices) -> tuple[Indices, Array]:
         """Which columns rise, and what those become."""
         n = len(T)
         moments = _Moments(T, self._p, prices)

@@ -14,7 +14,7 @@ from scipy.linalg import qr
 from rldp._types import Array, Flags
 from rldp.checks import shown
 from rldp.errors import DataError, ParameterError
-from rldp.tables.frame_columns import unknown_column
+from rldp.tables.frame_columns import is_missing, unknown_column
 from rldp.tables.schema import label_text, shown_list, sorted_labels
 
 INTERCEPT = "(intercept)"
@@ -66,7 +66,7 @@ def read_values(column: Any, name: str, *, as_levels: bool, is_text: bool) -> Va
 
 
 def _text(value: Any, name: str, row: int) -> str:
-    if value is None or value != value:
+    if is_missing(value):
         return ""
     try:
         return label_text(value)

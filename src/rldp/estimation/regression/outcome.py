@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
-from rldp.checks import shown
+from rldp.checks import as_array, is_one_of, shown
 from rldp.errors import ParameterError
 from rldp.estimation.contrasts import chosen_cells
 from rldp.tables.schema import Schema, shown_list
@@ -47,7 +47,7 @@ class Outcome:
         """The same with another value to compare with."""
         if name is None:
             return self
-        if name not in self.names:
+        if not is_one_of(name, self.names):
             raise ParameterError(
                 f"Expected a baseline among {shown_list(self.names)}, got {shown(name)}.",
                 argument="baseline",
@@ -114,7 +114,7 @@ def _masked(schema: Schema, mask: Any) -> Outcome:
         f"an outcome as 's', 'u', the name of a column, an event {{column: label}} or a mask of "
         f"shape {(schema.n_s, schema.n_u)}"
     )
-    values = np.asarray(mask)
+    values = as_array(mask, expected, dtype=None, argument="outcome")
     if values.shape != (schema.n_s, schema.n_u) or not np.isin(values, (0, 1)).all():
         raise ParameterError(f"Expected {expected}, got {shown(mask)}.", argument="outcome")
     return _binary(schema, "event", values.ravel() > 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rldp._types import Array, Flags, Integers, RecordProgress
 from rldp.channel import Channel
-from rldp.checks import checked_texts, shown
+from rldp.checks import checked_mapping, checked_texts, discreet, is_one_of, shown
 from rldp.errors import DataError, DoubtfulModelWarning, ParameterError, Remedy
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import Moments, UnaryMoments, moments
@@ -73,7 +73,7 @@ class RegressionOptions:
         """Refuse values out of range."""
         for name, known in (("method", get_args(RegressionMethod)), ("missing", _MISSING)):
             value = getattr(self, name)
-            if value not in known:
+            if not is_one_of(value, known):
                 raise ParameterError(
                     f"Expected {name} as one of {', '.join(known)}, got {shown(value)}.",
                     argument=name,
@@ -81,7 +81,13 @@ class RegressionOptions:
         object.__setattr__(self, "level", checked_share(self.level, "level", 0.95))
         names = checked_texts(self.categorical, "names of columns", argument="categorical")
         object.__setattr__(self, "categorical", names)
-        object.__setattr__(self, "reference", dict(self.reference or {}))
+        if not isinstance(self.column, str):
+            raise ParameterError(
+                f"Expected the name of the column of the reports, got {shown(self.column)}.",
+                argument="column",
+            )
+        reference = checked_mapping(self.reference, "{column: level}", "reference")
+        object.__setattr__(self, "reference", dict(reference))
 
 
 def regress(p: Reported, p0: Array, reports: Any, options: RegressionOptions) -> Regression:
@@ -143,6 +149,7 @@ def _check_identified(inverse: Inverse, what: Outcome) -> None:
         )
 
 
+@discreet
 def _read(
     reader: RowReader, reports: Any, options: RegressionOptions
 ) -> tuple[Integers, Array | None, dict[str, Values], int]:

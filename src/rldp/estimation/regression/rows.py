@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rldp._types import Integers, RecordProgress
+from rldp.checks import as_array, checked_path, checked_tuple
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.report_origin import ReportOrigin, arrow_note, frame_note
 from rldp.release.frames import is_frame
@@ -62,7 +63,7 @@ class RowReader:
     def read(self, reports: Any, names: Sequence[str]) -> Rows:
         """Reports in a file, frame or dicts, with these columns."""
         if isinstance(reports, str | os.PathLike):
-            return self._file(Path(reports), names)
+            return self._file(checked_path(reports), names)
         if is_frame(reports):
             return self._frame(reports, names)
         if isinstance(reports, Sequence) and reports and isinstance(reports[0], Mapping):
@@ -85,9 +86,14 @@ class RowReader:
     def beside(self, reports: Any, columns: Any) -> Rows:
         """Reports alone, and columns of the same length in a frame or as {name: values}."""
         if isinstance(reports, np.ndarray) and reports.dtype.kind in "iu":
-            codes = np.asarray(reports, dtype=np.int64)
+            expected = "a report of everyone"
+            codes = as_array(reports, expected, dtype=np.int64, argument="reports")
         else:
-            texts = reports if isinstance(reports, pa.Array | pa.ChunkedArray) else list(reports)
+            texts = (
+                reports
+                if isinstance(reports, pa.Array | pa.ChunkedArray)
+                else list(checked_tuple(reports, "reports as codes or texts", argument="reports"))
+            )
             codes = self.labels.reports(texts)
         found = arrow_columns(columns)
         for name, values in found.items():
@@ -178,13 +184,16 @@ def arrow_columns(columns: Any, names: Sequence[str] | None = None) -> dict[str,
 
 def _array(values: Any, name: str) -> Any:
     try:
-        return _joined([pa.array(values)])
-    except (pa.ArrowException, TypeError, ValueError):
+        array = pa.array(values)
+    except Exception:  # of whatever library the values come from
+        array = None
+    if not isinstance(array, pa.Array | pa.ChunkedArray):
         raise DataError(
             f"Expected values of one kind in {name!r}, numbers or texts.",
             argument="covariates",
             column=name,
-        ) from None
+        )
+    return _joined([array])
 
 
 def _pointed(values: Any) -> Any:

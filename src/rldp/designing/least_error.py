@@ -1,0 +1,157 @@
+"""The protocol with the least error for a goal: which columns a search begins with and prices.
+
+The error of a protocol with columns T_y of mass θ_y is tr(Aᵀ J⁻¹ A), J = Σ θ_y T_y T_yᵀ. `rounds`
+finds masses and prices; here the oracles are chosen that it asks for columns. Under ε over F alone
+the best columns of PolyOpt's cone for a linear objective are found by sorting. Under further
+guarantees flips of single entries come first. Both cost next to nothing, and conic programmes,
+which know the best of all private columns, go on where those gain little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rldp._types import Array
+from rldp.arithmetic import exp
+from rldp.designing.column_generation.progress import Progress, untold
+from rldp.designing.effort import Effort
+from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.optimal.simplex_pricing import SimplexPricing
+from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
+from rldp.designing.oracles.cones import Cones
+from rldp.designing.oracles.flips import Flips
+from rldp.designing.oracles.prices import Oracle
+from rldp.designing.oracles.sorting import Record, Sorting
+from rldp.designing.rounds import ErrorSolution, Estimated, Rounds
+from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.uncertainty import Guarantee
+
+_MOST_SUBSETS = 6  # S values whose subsets all begin a search
+
+
+@on_one_thread
+def least_error(
+    guarantees: Sequence[Guarantee],
+    goal: Estimated,
+    *,
+    hidden: bool = False,
+    seeds: Array | None = None,
+    effort: Effort,
+    deadline: float = np.inf,
+    progress: Progress | None = None,
+) -> ErrorSolution:
+    """The protocol with the least tr(Aᵀ J⁻¹ A) at P̂ that a search finds among all that are private.
+
+    Args:
+        guarantees: what it must promise; the first one's table has P̂.
+        goal: what to estimate, over one row of cells where s is hidden.
+        hidden: whether the randomiser may not read s; then Q has one row that all s share.
+        seeds: columns to begin with, shape (columns, n_s, n_u); pulled in where they break a
+            guarantee.
+        effort: when to stop, counted in work.
+        deadline: time.monotonic() at which to stop with the best so far.
+        progress: told the error so far.
+    """
+    private = PrivateColumns(guarantees, hidden=hidden)
+    least = float(exp(min(float(g.levels.min()) for g in guarantees)))
+    if not hidden and _is_about_s(goal.A, private.weights.shape):
+        of_s = _columns_of_s(private.weights.shape, least)
+        seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
+    search = Rounds(
+        private.weights,
+        goal,
+        least,
+        private.pulled_in,
+        seeds=seeds,
+        distinct=not hidden,
+        deadline=deadline,
+    )
+    is_interrupted = False
+    try:
+        oracles = _oracles(guarantees, private, deadline, hidden=hidden)
+        search.run(oracles, effort, progress or untold)
+        search.finish()
+    except KeyboardInterrupt:
+        is_interrupted = True
+    return search.solution(is_interrupted=is_interrupted)
+
+
+@on_one_thread
+def least_error_by_sorting(
+    p_su: Array,
+    goal: Estimated,
+    pricing: Pricing,
+    factor: float,
+    effort: Effort,
+    deadline: float,
+    exact: SimplexPricing | None = None,
+) -> ErrorSolution:
+    """The same over a cone whose best columns for linear objectives are known.
+
+    With exact pricing for the same cone there is a bound on the error of all its protocols.
+    """
+    seeds = pricing.begin() if isinstance(pricing, RecordPricing) else None
+    distinct = seeds is None
+    search = Rounds(
+        p_su, goal, factor, lambda T: T, seeds=seeds, distinct=distinct, deadline=deadline
+    )
+    bound, weights, is_interrupted = 0.0, None, False
+    try:
+        search.run([_oracle(pricing, p_su, lambda T: T)], effort)
+        if exact is not None:
+            bound, weights = search.by_products(exact, effort)
+        search.finish()
+    except KeyboardInterrupt:
+        is_interrupted = True
+    return search.solution(bound, is_interrupted=is_interrupted, weights=weights)
+
+
+def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) -> Oracle:
+    if isinstance(pricing, RecordPricing):
+        return Record(pricing, p_su.size)
+    return Sorting(pricing, p_su.size, pulled_in)
+
+
+def _oracles(
+    guarantees: Sequence[Guarantee], private: PrivateColumns, deadline: float, *, hidden: bool
+) -> list[Oracle]:
+    """A cheap one to begin with, and conic programmes, the smaller ones first."""
+    table = guarantees[0].table
+    found: list[Oracle] = []
+    pricing = None if hidden else _sorted_pricing(guarantees)
+    if pricing is not None:
+        found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
+    elif Flips.is_possible(private, table.n_s):
+        found.append(Flips(private))
+    if private.is_joint and table.n_s > 2:  # two values of S are a single pair
+        found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))
+    return [*found, Cones(private, deadline)]
+
+
+def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:
+    """Whether all functionals are of the distribution of S alone."""
+    a = A.reshape(*shape, -1)
+    return bool((a == a[:, :1]).all())
+
+
+def _columns_of_s(shape: tuple[int, ...], factor: float) -> Array:
+    """Columns that read S alone: e^ε on a subset of its values, 1 on the others."""
+    n_s, n_u = shape
+    if n_s <= _MOST_SUBSETS:
+        subsets = ((np.arange(1, 2**n_s - 1)[:, None] >> np.arange(n_s)) & 1) > 0
+    else:
+        subsets = np.concatenate([np.eye(n_s, dtype=bool), ~np.eye(n_s, dtype=bool)])
+    columns = np.where(subsets, factor, 1.0)[:, :, None]
+    return np.repeat(columns, n_u, axis=2)
+
+
+def _sorted_pricing(guarantees: Sequence[Guarantee]) -> SortedPricing | None:
+    """Pricing by sorting, where ε over F for all pairs alike is all that is promised."""
+    first = guarantees[0]
+    p_min = first.uncertainty.conditional_bounds[0]
+    is_all = len(guarantees) == 1 and first.is_uniform and not first.knows
+    if not is_all or not SortedPricing.is_possible(p_min):
+        return None
+    return SortedPricing(first.table.p_su, p_min, float(exp(first.epsilon)))
