@@ -30,8 +30,8 @@ Mergings = Annotated[
     bool,
     typer.Option(
         "--mergings",
-        help="Also which rare values of U cost most, and how many people it saves to merge each "
-        "with another one.",
+        help="Also which rare values of S and U cost most, and how many people it saves to merge "
+        "them.",
     ),
 ]
 EFFORT = "quick"  # of designs that are made for their price
@@ -91,7 +91,7 @@ class Priced:
         if self.prices:
             paragraph(price_texts.how_made(EFFORT))
         if self.mergings:
-            note("\nWhat it saves to merge rare values of U")
+            note("\nWhat it saves to merge rare values")
             _grid(
                 price_texts.MERGING_HEADS,
                 price_texts.merging_rows(self.mergings),
