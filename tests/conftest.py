@@ -42,7 +42,16 @@ def _searches_end_by_work():
 @pytest.fixture
 def little_work(monkeypatch):
     """Searches take one or two steps, for laws that hold wherever a search ends."""
-    little = Effort(patience=1, rounds=1, boxes=50, protocols=2, starts=1, divisions=0, work=1.0)
+    little = Effort(
+        patience=1,
+        rounds=1,
+        boxes=50,
+        protocols=2,
+        starts=1,
+        divisions=0,
+        work=1.0,
+        rounds_work=0.3,
+    )
     for name in ("quick", "normal"):
         monkeypatch.setitem(EFFORTS, name, little)
 
