@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -16,7 +13,6 @@ from rldp.designing.column_generation.master import Master
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers import work
 from rldp.designing.solvers.work import Clock, Limit, is_past, spend, spent
-from tests.support.files import ROOT
 from tests.support.promises import PAPER
 
 
@@ -42,64 +38,6 @@ def test_threads_and_load_change_nothing(shape, name, options, monkeypatch):
         monkeypatch.setattr(os, "cpu_count", lambda n=n_cores: n)
         prints.append(rldp.design(F, 1.0, name, effort="quick", **options).fingerprint)
     assert prints[0] == prints[1]
-
-
-# Processors of other kinds, as far as this one can act like them: BLAS of 2008, and NumPy without
-# what processors since then have learnt. Each would change some of these protocols if it were used.
-OTHERS = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL"}
-PORTABLE = [
-    ((3, 3), "best", "cells"),
-    ((3, 3), "best", "s"),
-    ((5, 2), "best", "u_given_s"),
-    ((3, 3), "best", "information"),
-    ((3, 3), "ldp-optimal", "cells"),
-    ((2, 4), "polyopt", "cells"),
-    ((5, 5), "polyopt", "information"),
-    ((5, 5), "ue-cr", "information"),
-    ((4, 5), "ir", "cells"),
-]
-
-
-def fingerprints() -> list[str]:
-    """Of all these designs."""
-    found = []
-    for shape, name, goal in PORTABLE:
-        F = rldp.ChiSquareSet(rldp.datasets.jeffreys(*shape, 1000, seed=1).table)
-        found.append(rldp.design(F, 1.0, name, goal=goal, effort="quick").fingerprint)
-    F = rldp.ChiSquareSet(rldp.datasets.jeffreys(3, 3, 1000, seed=1).table)
-    found.append(rldp.design(F, 1.0, "polyopt", identifiable=True).fingerprint)
-    found.append(rldp.design(F, 1.0, "ue-cr", bounds="exact").fingerprint)
-    return found
-
-
-def printed(script: str, **environment: str) -> str:
-    """What a script prints in a process of its own."""
-    command = [sys.executable, "-W", "ignore", "-c", script]
-    done = subprocess.run(
-        command, env=os.environ | environment, cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def own_fingerprints():
-    return fingerprints()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="only kinds of x86-64 are tried")
-@pytest.mark.parametrize("name", OTHERS)
-def test_processors_of_other_kinds_change_nothing(name, own_fingerprints):
-    script = "from tests.designing.test_deterministic import fingerprints; print(fingerprints())"
-    assert printed(script, **{name: OTHERS[name]}) == f"{own_fingerprints}\n"
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="only kinds of x86-64 are tried")
-def test_the_other_kinds_do_round_otherwise():
-    """Else the test above could not fail."""
-    script = "import numpy as np; x = np.linspace(1, 2, 999); print((np.outer(x, x) @ x @ x).hex())"
-    assert printed(script) != printed(script, OPENBLAS_CORETYPE="Nehalem")
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cel
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 6, 300, 3000  # in the master: times cells, least, most
 _CLOSED = 1e-3  # of the variance: a reduced cost that counts as none
 _WINDOW = 8  # rounds whose fall is looked at
-_LITTLE, _LITTLE_CHEAP = 2e-3, 0.03  # of the variance: a fall in them that does not count
+_LITTLE, _LITTLE_CHEAP = 1e-3, 0.03  # of the variance: a fall in them that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
@@ -163,6 +163,8 @@ class Rounds:
         master = self.master
         prices = Prices(master.W, master.alpha)
         columns = oracle.columns(self._starts(oracle.starts), prices)
+        if not len(columns):  # the solver gave up on all of them, or the time is over
+            return 0.0
         gains = prices.gains(columns)
         columns = columns[gains > _NOTHING * master.error].reshape(-1, self._cells)
         return self._add(columns) if len(columns) else 0.0

@@ -76,7 +76,8 @@ class Flips:
         now = moments.value[:, None]
         is_better = value > now + _RISE * np.abs(now)
         allowed = np.zeros(value.shape, bool)
-        allowed[is_better] = self._private.keeps(tried[is_better])
+        if is_better.any():
+            allowed[is_better] = self._private.keeps(tried[is_better])
         value = np.where(allowed, value, -np.inf)
         which = value.argmax(axis=1)
         rose = np.flatnonzero(np.isfinite(value.max(axis=1)))
