@@ -1,9 +1,10 @@
 """What every oracle, bound, seed and constant of the search for the least error is worth.
 
-`make ablation` (`python -m benchmarks ablation`, with `--quick` for a selection) makes the same
-designs once as they are and once with each part left out or each constant changed. Everything is
-told as ratios within the run: people, in proportion to V, the summed variances of one report; the
-points by which the gap to the best bound moves; and nominal work. No figure depends on the clock.
+`make ablation` (`python -m benchmarks ablation`) makes the same designs once as they are and once
+with each part left out or each constant changed; `--quick` does so for a few small tables and
+without the constants against rounding. Everything is told as ratios within the run: people, in
+proportion to V, the summed variances of one report; the points by which the gap to the best bound
+moves; and nominal work. No figure depends on the clock.
 
 Constants are found by reading the modules. Every one must have its line in `CONSTANTS`: a test
 compares both. A number without a further choice is halved and doubled. A changed constant is put
@@ -22,7 +23,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -43,8 +44,9 @@ MODULES = (  # the search: whoever adds a file adds it here
     "oracles.flips",
     "oracles.prices",
     "oracles.sorting",
+    "least_error",
+    "bounds.registry",
     "optimal.barrier_master",
-    "optimal.least_error",
     "optimal.private_columns",
     "optimal.sorted_pricing",
 )
@@ -63,7 +65,7 @@ class Line(NamedTuple):
     values: tuple[Any, ...] = ()
 
 
-_SAFETY = "against rounding: "
+SAFETY = "against rounding: "
 
 CONSTANTS: Mapping[str, Line] = {
     "rounds._FIRST_BARRIER": Line("distance of the masses from the best ones in the first round"),
@@ -81,10 +83,10 @@ CONSTANTS: Mapping[str, Line] = {
     "rounds._WINDOW": Line("rounds whose fall is looked at"),
     "rounds._LITTLE": Line("a fall in them that ends the search"),
     "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
-    "rounds._NOTHING": Line(_SAFETY + "reduced cost of a column that is not offered"),
+    "rounds._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
     "rounds._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
-    "rounds._RARE": Line(_SAFETY + "mass of a column that is not released"),
-    "rounds._SETTLED": Line(_SAFETY + "difference of sums of rows that needs no further output"),
+    "rounds._RARE": Line(SAFETY + "mass of a column that is not released"),
+    "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
     "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),
     "oracles.cones._STARTS": Line("conic programmes in a round"),
     "oracles.flips._STARTS": Line("columns that flips begin with in a round"),
@@ -99,25 +101,24 @@ CONSTANTS: Mapping[str, Line] = {
     ),
     "oracles.flips._HIGHEST": Line("times an entry, where no window ends before"),
     "oracles.flips._MOST_S": Line("values of S up to which entries are flipped", (8, 128)),
-    "oracles.flips._RISE": Line(_SAFETY + "a rise that counts as none"),
+    "oracles.flips._RISE": Line(SAFETY + "a rise that counts as none"),
     "oracles.flips._SECONDS": Line("nominal work of flips: when others have their turn"),
     "oracles.sorting._TANGENTS": Line("tangents, one after another"),
     "oracles.sorting._USED": Line("columns to begin with in a round, times the number of cells"),
     "oracles.sorting._SECONDS": Line("nominal work of sorting"),
     "optimal.barrier_master._TO_BOUNDARY": Line("of the way to the nearest zero", (0.8, 0.95)),
     "optimal.barrier_master._RIDGES": Line(
-        _SAFETY + "what is added to diagonals", ((1e-11, 1e-8, 1e-5), (1e-13, 1e-10, 1e-7))
+        SAFETY + "what is added to diagonals", ((1e-11, 1e-8, 1e-5), (1e-13, 1e-10, 1e-7))
     ),
-    "optimal.barrier_master._REPAIRS": Line(_SAFETY + "of masses whose columns do not sum to 1"),
+    "optimal.barrier_master._REPAIRS": Line(SAFETY + "of masses whose columns do not sum to 1"),
     "optimal.barrier_master._START": Line("mass of a new column, of the mean mass"),
     "optimal.barrier_master._STEPS": Line("Newton steps to the next barrier, at most"),
     "optimal.barrier_master._FASTER": Line("by which the barrier falls in a step", (0.25, 0.7)),
     "optimal.barrier_master._NEAR": Line("times the barrier: near enough", (1.2, 3.0)),
     "optimal.barrier_master._SUMS": Line("what columns may miss of 1 in a round"),
     "optimal.barrier_master._FLOPS": Line("nominal work of a Newton step"),
-    "optimal.least_error._MOST_SUBSETS": Line("values of S whose subsets all begin a search"),
-    "optimal.least_error._MOST_BOUNDED": Line("cells up to which moments bound the error"),
-    "optimal.least_error._CLOSE": Line("gap that needs no further bound"),
+    "least_error._MOST_SUBSETS": Line("values of S whose subsets all begin a search"),
+    "bounds.registry._CLOSE": Line("gap that needs no further bound"),
     "optimal.private_columns._BROKEN": Line("excess that needs a condition of its own"),
     "optimal.private_columns._NEAR": Line("pairs this close to their limit are conditions at once"),
     "optimal.private_columns._MOST_JOINT": Line(
@@ -127,17 +128,17 @@ CONSTANTS: Mapping[str, Line] = {
     "optimal.private_columns._MOST_PROGRAMMES": Line("programmes that are kept for further prices"),
     "optimal.private_columns._WORK_OF_ROW": Line("nominal work of a row of a conic programme"),
     "optimal.private_columns._WORK_OF_CUTS": Line("nominal work of a cell of cutting planes"),
-    "optimal.private_columns._SAFE": Line(_SAFETY + "of the excess of a column"),
+    "optimal.private_columns._SAFE": Line(SAFETY + "of the excess of a column"),
     "optimal.private_columns._MOST_NUMBERS": Line("numbers in one array: memory"),
-    "optimal.private_columns._APART": Line(_SAFETY + "of a level, where conditionals vary apart"),
+    "optimal.private_columns._APART": Line(SAFETY + "of a level, where conditionals vary apart"),
     "optimal.sorted_pricing._TAUS": Line("values of τ"),
     "optimal.sorted_pricing._STEPS": Line("of Dinkelbach"),
     "optimal.sorted_pricing._MOST_LISTED": Line("cells whose subsets all begin a search", (4, 12)),
     "optimal.sorted_pricing._BEGUN": Line("subsets to begin with beyond, times the cells"),
     "optimal.sorted_pricing._MOST_RANDOM": Line("cells up to which these are random", (16, 128)),
-    "optimal.sorted_pricing._LEAST_MASS": Line(_SAFETY + "mass of a cell that costs nothing"),
-    "optimal.sorted_pricing._POINT": Line(_SAFETY + "of an S value that is known exactly"),
-    "optimal.sorted_pricing._SLACK": Line(_SAFETY + "a rise that counts as none"),
+    "optimal.sorted_pricing._LEAST_MASS": Line(SAFETY + "mass of a cell that costs nothing"),
+    "optimal.sorted_pricing._POINT": Line(SAFETY + "of an S value that is known exactly"),
+    "optimal.sorted_pricing._SLACK": Line(SAFETY + "a rise that counts as none"),
 }
 
 LIMITS = {  # of an effort
@@ -146,11 +147,7 @@ LIMITS = {  # of an effort
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
 OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "starts", "work", "is_bounded")
-OF_BOUNDS = (
-    "effort.divisions",
-    "optimal.least_error._MOST_BOUNDED",
-    "optimal.least_error._CLOSE",
-)
+OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
 
 
 class Switch(NamedTuple):
@@ -180,14 +177,25 @@ def _random_starts(seed: int) -> Callable[[Any], Any]:
     return instead
 
 
-def _without_oracle(name: str) -> Callable[[Any], Any]:
+def _without_oracle(is_left_out: Callable[[str, bool], bool]) -> Callable[[Any], Any]:
+    """Leave out those of which a function of the name, and of being the last, says so."""
+
     def instead(run: Any) -> Any:
         def changed(self: Any, oracles: Sequence[Any], *others: Any) -> None:
-            run(self, [oracle for oracle in oracles if type(oracle).__name__ != name], *others)
+            left = [
+                oracle
+                for oracle in oracles
+                if not is_left_out(type(oracle).__name__, oracle is oracles[-1])
+            ]
+            run(self, left, *others)
 
         return changed
 
     return instead
+
+
+def _without_bound(name: str) -> Callable[[Any], Any]:
+    return lambda bounds: {key: bound for key, bound in bounds.items() if key != name}
 
 
 SWITCHES = (
@@ -196,7 +204,7 @@ SWITCHES = (
         for n in (1, 2, 3)
     ),
     Switch("outputs of closed forms to begin with", "programmes._columns", _always(None)),
-    Switch("columns of S to begin with", "optimal.least_error._is_about_s", _always(value=False)),
+    Switch("columns of S to begin with", "least_error._is_about_s", _always(value=False)),
     Switch(
         "columns of SRR to begin with",
         "rounds.simple_columns",
@@ -207,10 +215,16 @@ SWITCHES = (
         "rounds.Rounds._new",
         lambda new: lambda self, _: new(self, 0),
     ),
-    Switch("bound: P̂ known", "optimal.least_error._known_bound", _always(0.0), is_bound=True),
-    Switch("bound: moments", "optimal.error_bound.Relaxation.bound", _always(0.0), is_bound=True),
-    Switch("bound: simplices", "optimal.least_error._inner_bound", _always(0.0), is_bound=True),
-    Switch("bound: half budgets", "optimal.least_error.half_errors", _always(()), is_bound=True),
+    Switch(
+        "oracle: Cones, conditionals of a pair of S values apart",
+        "rounds.Rounds.run",
+        _without_oracle(lambda name, is_last: name == "Cones" and not is_last),
+    ),
+    Switch(
+        "oracle: Cones, what a pair shares",
+        "rounds.Rounds.run",
+        _without_oracle(lambda name, is_last: name == "Cones" and is_last),
+    ),
 )
 # Left out of every design, which they would replace where a search loses much
 RIVALS = (
@@ -277,13 +291,21 @@ class Change:
         return is_bound or self.line in OF_BOUNDS
 
 
+def _is_called(name: str, found: str, _: bool) -> bool:
+    return name == found
+
+
 def changes() -> list[Change]:
     """All of them: parts first, then limits of efforts, then constants."""
     found = [Change(one.words, "changed", one.words, switch=one) for one in SWITCHES[:3]]
     found += [Change(one.words, "left out", one.words, switch=one) for one in SWITCHES[3:]]
     for name in oracles():
-        switch = Switch(name, "rounds.Rounds.run", _without_oracle(name))
         line = f"oracle: {name}"
+        switch = Switch(line, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
+        found.append(Change(line, "left out", line, switch=switch))
+    for name in import_module(f"{PACKAGE}.bounds.registry").BOUNDS:
+        line = f"bound: {name}"
+        switch = Switch(line, "bounds.registry.BOUNDS", _without_bound(name), is_bound=True)
         found.append(Change(line, "left out", line, switch=switch))
     for name, line in LIMITS.items():
         for value in line.values:
@@ -517,13 +539,15 @@ class Worth(NamedTuple):
 
     @classmethod
     def of(
-        cls, found: Sequence[Found], as_it_is: Sequence[Found], bounds: Sequence[Found]
+        cls, found: Sequence[Found], as_it_is: Sequence[Found], bounds: Sequence[Found] | None
     ) -> Worth:
-        """Compare with designs as they are, and with the bounds that belong to them."""
-        pairs = list(zip(found, as_it_is, bounds, strict=True))
+        """Compare with designs as they are, and with bounds that were found for those, if any."""
+        with_bounds = as_it_is if bounds is None else bounds
+        known = [one.bound for one in (found if bounds is None else bounds)]
+        gaps = [_gap(one.V, bound) for one, bound in zip(found, known, strict=True)]
         return cls(
-            [one.V / now.V for one, now, _ in pairs],
-            [100 * (_gap(one.V, one.bound or b.bound) - _gap(b.V, b.bound)) for one, _, b in pairs],
+            [one.V / now.V for one, now in zip(found, as_it_is, strict=True)],
+            [100 * (x - _gap(b.V, b.bound)) for x, b in zip(gaps, with_bounds, strict=True)],
             sum(one.work for one in found) / sum(now.work for now in as_it_is),
             [one.failure for one in found if one.failure],
         )
@@ -544,29 +568,37 @@ def _gap(V: float, bound: float) -> float:
     return max(0.0, 1 - bound / V)
 
 
+def _in_percent(found: Found) -> str:
+    return f"{100 * _gap(found.V, found.bound):.1f} %" if found.bound else "no bound"
+
+
 def run(effort: Effort) -> None:
     """All changes, each in a process of its own, and a table of what each is worth."""
     cases, seconds = (QUICK, QUICK_SECONDS) if effort.is_quick else (CASES, SECONDS)
     for library in ("scipy.optimize", "scipy.linalg", "clarabel"):
         import_module(library)  # before processes are made of this one
-    tried = changes()
+    numbered = [
+        (number, change)
+        for number, change in enumerate(changes())
+        if not (effort.is_quick and change.words.startswith(SAFETY))
+    ]
     jobs = [Job(None, cases, is_bounded, seconds) for is_bounded in (False, True)]
-    jobs += [Job(n, cases, change.is_of_bounds, seconds) for n, change in enumerate(tried)]
+    jobs += [Job(number, cases, change.is_of_bounds, seconds) for number, change in numbered]
     found = _all(jobs, effort.jobs)
     searched, bounded, *others = found
     show(
         "The search as it is",
         ("table, goal, promises", "V", "gap", "nominal seconds"),
         [
-            (case.title, f"{one.V:.4g}", f"{100 * _gap(one.V, one.bound):.1f} %", f"{now.work:.2f}")
+            (case.title, f"{one.V:.4g}", _in_percent(one), f"{now.work:.2f}")
             for case, one, now in zip(cases, bounded, searched, strict=True)
         ],
     )
     worth: dict[str, list[Worth]] = {}
     rows = []
-    for change, one in zip(tried, others, strict=True):
+    for (_, change), one in zip(numbered, others, strict=True):
         as_it_is = bounded if change.is_of_bounds else searched
-        mine = Worth.of(one, as_it_is, bounded)
+        mine = Worth.of(one, as_it_is, None if change.is_of_bounds else bounded)
         worth.setdefault(change.line, []).append(mine)
         is_first = len(worth[change.line]) == 1
         rows.append(_row(change, mine, cases, is_first=is_first))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import ablation
+from rldp.designing.bounds.registry import BOUNDS
 from rldp.designing.effort import Effort
 
 CASE = (ablation.Case("2×2", "cells"),)
@@ -42,11 +43,12 @@ def test_every_limit_of_an_effort_has_its_line_or_belongs_to_other_searches():
 @pytest.mark.parametrize("switch", [*ablation.SWITCHES, *ablation.RIVALS], ids=lambda x: x.place)
 def test_what_is_left_out_is_there(switch):
     holder, name = ablation.place(switch)
-    assert callable(getattr(holder, name))
+    assert hasattr(holder, name)
 
 
-def test_every_oracle_is_left_out_in_turn():
+def test_every_oracle_and_every_bound_is_left_out_in_turn():
     tried = {change.line for change in ablation.changes()}
+    assert {f"bound: {name}" for name in BOUNDS} <= tried
     assert {f"oracle: {name}" for name in ablation.oracles()} <= tried
     assert {"Cones", "Flips", "Sorting"} <= set(ablation.oracles())
 
@@ -92,15 +94,16 @@ def test_a_change_reaches_the_search_and_its_absence_changes_nothing():
 def test_what_is_worth_nothing_is_told_by_people_gap_and_work():
     now = [ablation.Found(10.0, 5.0, 1.0), ablation.Found(4.0, 3.0, 2.0)]
 
-    def worth(*found):
-        return ablation.Worth.of([ablation.Found(*one) for one in found], now, now)
+    def worth(*found, is_of_bounds=False):
+        mine = [ablation.Found(*one) for one in found]
+        return ablation.Worth.of(mine, now, None if is_of_bounds else now)
 
     same = worth((10.01, 0.0, 1.0), (4.0, 0.0, 2.02))
     assert same.is_nothing
     assert same.is_cheap
     assert not worth((10.2, 0.0, 1.0), (4.0, 0.0, 2.0)).is_nothing
-    without_bound = worth((10.0, 4.5, 1.0), (4.0, 3.0, 2.0))
-    assert without_bound.points == pytest.approx([5.0, 0.0])
+    without_bound = worth((10.0, 4.5, 1.0), (4.0, 0.0, 2.0), is_of_bounds=True)
+    assert without_bound.points == pytest.approx([5.0, 75.0])
     assert not without_bound.is_nothing
     assert not worth((10.0, 0.0, 1.0), (4.0, 0.0, 1.0)).is_cheap
     failed = worth((np.inf, 0.0, 1.0, "ValueError"), (4.0, 0.0, 2.0))
