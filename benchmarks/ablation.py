@@ -97,7 +97,7 @@ CONSTANTS: Mapping[str, Line] = {
     ),
     "oracles.flips._WHOLE": Line(
         "by which all entries of a u rise or fall",
-        ((np.e, 1.3), (np.e**4, np.e**2, np.e, 1.6, 1.3, 1.08, 1.04, 1.02)),
+        ((2.7, 1.3), (54.6, 7.4, 2.7, 1.6, 1.3, 1.08, 1.04, 1.02)),
     ),
     "oracles.flips._HIGHEST": Line("times an entry, where no window ends before"),
     "oracles.flips._MOST_S": Line("values of S up to which entries are flipped", (8, 128)),
@@ -300,13 +300,13 @@ def changes() -> list[Change]:
     found = [Change(one.words, "changed", one.words, switch=one) for one in SWITCHES[:3]]
     found += [Change(one.words, "left out", one.words, switch=one) for one in SWITCHES[3:]]
     for name in oracles():
-        line = f"oracle: {name}"
-        switch = Switch(line, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
-        found.append(Change(line, "left out", line, switch=switch))
+        title = f"oracle: {name}"
+        switch = Switch(title, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
+        found.append(Change(title, "left out", title, switch=switch))
     for name in import_module(f"{PACKAGE}.bounds.registry").BOUNDS:
-        line = f"bound: {name}"
-        switch = Switch(line, "bounds.registry.BOUNDS", _without_bound(name), is_bound=True)
-        found.append(Change(line, "left out", line, switch=switch))
+        title = f"bound: {name}"
+        switch = Switch(title, "bounds.registry.BOUNDS", _without_bound(name), is_bound=True)
+        found.append(Change(title, "left out", title, switch=switch))
     for name, line in LIMITS.items():
         for value in line.values:
             found.append(Change(f"effort.{name}", f"{value:g}", line.words, effort=(name, value)))
@@ -491,7 +491,7 @@ def measured(
     for name in [x for x in sys.modules if x == PACKAGE or x.startswith(f"{PACKAGE}.")]:
         del sys.modules[name]
     if change is not None and change.constant is not None:
-        sys.meta_path.insert(0, _Finder(*change.constant))  # type: ignore[arg-type]  # like one
+        sys.meta_path.insert(0, _Finder(*change.constant))
     design = import_module(f"{PACKAGE}.design").design
     efforts = import_module(f"{PACKAGE}.effort").EFFORTS
     spent = import_module(f"{PACKAGE}.solvers.work").spent

@@ -343,7 +343,8 @@ def _tell(progress: Progress | None, done: int, total: int, what: str) -> None:
 def _check_levels(levels: dict[str, Any]) -> None:
     """Refuse levels by pair of S values."""
     by_part = levels.get(PART)
-    each = list(by_part.items()) if isinstance(by_part, dict) else [(PART, by_part)]
+    each: list[tuple[Any, Any]] = [(PART, by_part)]
+    each = list(by_part.items()) if isinstance(by_part, dict) else each
     each += [(name, levels.get(name)) for name in ("epsilon", "epsilon_given_u", EVERYTHING)]
     for name, level in each:
         if isinstance(level, dict) or np.ndim(level):
