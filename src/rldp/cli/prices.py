@@ -123,9 +123,9 @@ def _grid(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich import box
 
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    grid.add_column(heads[0], no_wrap=True)
+    grid.add_column(heads[0])
     for head in heads[1:]:
-        grid.add_column(head, justify="right")
+        grid.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         grid.add_row(*row)
     show_grid(grid)

@@ -30,7 +30,7 @@ CHEAP = 0.25  # more people at most, for a stricter promise to be offered
 EVERYTHING, PART = "epsilon_all", "epsilon_given_part"
 _FALLBACKS = (6.0, 4.0, 3.0, 2.0)  # nats whatever is true: odds by 403, 55, 20 and 7.4
 _MULTIPLES = (2.0, 1.5, 1.0)  # of ε for someone who knows part of U
-_TRIED = 3  # values of each column that are merged with another one
+_TRIED, _WIDE = 3, 100  # values of each column that are merged with another one; beyond cells, one
 _RARE = (0.02, 0.05)  # of all people: values that fewer have are merged together too
 
 Progress = Callable[[int, int, str], None]  # designs that are done, all of them, and the next one
@@ -173,7 +173,7 @@ def merging_prices(
     epsilon: float,
     *,
     columns: Sequence[str] | None = None,
-    values: int = _TRIED,
+    values: int | None = None,
     goal: str = CELLS,
     effort: str = "quick",
     progress: Progress | None = None,
@@ -196,7 +196,8 @@ def merging_prices(
         uncertainty: the set F, of a kind that a table and numbers determine.
         epsilon: privacy level in nats.
         columns: columns of S and U with three values or more; all of them if None.
-        values: how many values of each column are tried.
+        values: how many values of each column are tried; 3 if None, and 1 above 100 cells, where
+            groups of rare values save more.
         goal: "cells", "s", "u" or "u_given_s".
         effort: work of each search.
         progress: called before each design.
@@ -225,6 +226,8 @@ def merging_prices(
     chosen = _columns(table, columns)
     if any(_is_sensitive(table, column) for column in chosen):
         _check_levels({"epsilon": epsilon, **options})
+    if values is None:
+        values = _TRIED if table.counts.size <= _WIDE else 1
     tried = [(c, codes) for c in chosen for codes in _groups(table, c, values)]
     found: list[MergingPrice] = []
     if not tried:

@@ -18,8 +18,9 @@ _WHOM = {
     "epsilon_all": "someone who knows anything else, whatever is true",
     "epsilon_given_part": "someone who knows some of the columns of U, and not the rest",
 }
-MERGING_HEADS = ("as one value", "records", "people", "saved", "for other values")
-_LISTED, _TWICE = 3, 1.5  # values that are named; a factor that is told as one
+MERGING_HEADS = ("as one value", "records", "people", "saved", "other values")
+_LISTED, _TIMES = 3, 1.5  # values that are named; a factor that is told as one
+_NONE = 5e-4  # share of people that is not told
 HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
 
 
@@ -107,21 +108,20 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
         f"{table.n:,} now"
     )
     told = []
-    if pair is not None and pair["saved"] > 0:
+    if pair is not None and pair["saved"] >= _NONE:
         told.append(
             f"Of single values, {pair['column']} = {pair['labels'][0]} ({pair['records']:,} of "
             f"{table.n:,} records) costs most: with {_others(pair)} as one value, {_times(pair)} "
-            f"people {same}."
+            f"people {same}{_elsewhere(pair)}."
         )
-    if group is not None and group["saved"] > max(map(_saved, pairs), default=0.0):
+    if group is not None and group["saved"] > max(map(_saved, pairs), default=_NONE):
         told.append(
             f"With {group['column']} = {group['labels'][0]}, {_others(group)} as one value, "
-            f"{_times(group)} people {'do' if told else same}."
+            f"{_times(group)} people {'do' if told else same}{_elsewhere(group)}."
         )
     if told:
         told.append(
-            "Errors fall for the merged value itself, whose estimates are sums today, and "
-            "for the estimates of other values, which the last column tells apart."
+            "Today the estimates of the merged value are sums, so that their errors fall anyway."
         )
     else:
         told.append("No merging that was tried saves anybody.")
@@ -158,11 +158,16 @@ def _others(one: MergingPrice) -> str:
 def _times(one: MergingPrice) -> str:
     """How many times fewer people, where that is easier to say than a share."""
     times = 1 / (1 - one["saved"])
-    return f"{times:.1f} times fewer" if times >= _TWICE else f"{_percent(one['saved'])} fewer"
+    return f"{times:.1f} times fewer" if times >= _TIMES else f"{_percent(one['saved'])} fewer"
+
+
+def _elsewhere(one: MergingPrice) -> str:
+    """What the estimates of other values have of it."""
+    return f" (for the estimates of other values alone: {_fewer(one['saved_elsewhere'])})"
 
 
 def _fewer(saved: float) -> str:
-    return f"{_percent(saved)} fewer" if saved > 0 else "none"
+    return f"{_percent(saved)} fewer" if saved >= _NONE else "none"
 
 
 def price_records(prices: Sequence[PromisePrice | MergingPrice]) -> list[dict[str, Any]]:
