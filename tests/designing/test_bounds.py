@@ -343,6 +343,19 @@ def test_the_best_is_the_largest_and_is_named():
     assert not found.is_interrupted
 
 
+def test_a_constant_needs_no_bound():
+    """U with one value: its share is 1, whatever is reported."""
+    assert best_bound(problem(rldp.Table([[30], [12], [5]]), "u")) is None
+
+
+def test_functionals_of_cells_without_records_alone_have_none():
+    table = TABLES["2×3, empty"]
+    goal = Goal(np.array([[0.0, 1, 0], [0, 0, 0]]))
+    assert best_bound(problem(table, goal, given=None)) is None
+    p = rldp.design(rldp.ChiSquareSet(table), 1.0, goal=goal, effort="quick")
+    assert p.error.bound is None
+
+
 def test_ctrl_c_leaves_the_best_so_far(monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt

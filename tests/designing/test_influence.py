@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -65,10 +67,12 @@ def test_m_forged_reports_move_estimates_by_no_more():
 
 
 def test_what_cannot_be_reached_is_refused_with_what_can():
-    with pytest.raises(ParameterError, match=r"at least 2\.51") as refused:
+    with pytest.raises(ParameterError, match="of at least") as refused:
         rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", influence=1.0)
     assert refused.value.argument == "influence"
-    rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", influence=2.51)
+    least = float(re.findall(r"at least ([\d.]+),", str(refused.value))[0])
+    assert least <= 2.51  # was reached by a search with fewer rounds
+    rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", influence=least)
 
 
 @pytest.mark.parametrize(

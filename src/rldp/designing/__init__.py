@@ -14,6 +14,7 @@ rivals            those of them that are better than what a search found
 goal_parameters   closed forms with the least error for a goal
 programmes        protocols given by linear programmes
 error_programmes  programmes with the least error for a goal
+bounds            errors that no protocol with the same guarantees beats
 aim               a goal, and the influence that one report may have
 identifiable      protocols from which every cell can be estimated
 polyopt           the best protocol of the paper's cone

@@ -35,6 +35,7 @@ _LAST_STEPS = 40  # of Newton at the end of the search, at most
 _NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 6, 300, 3000  # in the master: times cells, least, most
+_LEAST_LIMITED = 1000  # where influence is limited: more columns, more that keep the limit
 _CLOSED = 1e-3  # of the variance: a reduced cost that counts as none
 _WINDOW = 8  # rounds whose fall is looked at
 _LITTLE, _LITTLE_CHEAP = 1e-3, 0.03  # of the variance: a fall in them that does not count
@@ -205,13 +206,16 @@ class Rounds:
     def _add(self, columns: Array) -> float:
         """Add the best columns to the master, in place of those with the least mass."""
         master = self.master
-        size = columns.max(axis=1, keepdims=True)
-        _, first = np.unique((columns / size).round(_DIGITS), axis=0, return_index=True)
-        columns = columns[np.sort(first)]
+        there = set(_texts(master.columns))  # a column twice only makes Newton's systems larger
+        new = {x: i for i, x in enumerate(_texts(columns)) if x not in there}
+        columns = columns[list(new.values())]
+        if not len(columns):
+            return 0.0
         reduced = master.gains(columns)
         most = max(_ADDED * self._cells, _LEAST_ADDED)
         columns = columns[np.argsort(-reduced, kind="stable")[:most]]
-        most = min(max(_MOST_COLUMNS * self._cells, _LEAST_MOST), _MOST_MOST)
+        least = _LEAST_MOST if self._goal.influence is None else _LEAST_LIMITED
+        most = min(max(_MOST_COLUMNS * self._cells, least), _MOST_MOST)
         master.add_within(columns, max(most, 2 * self._cells))
         return float(reduced.max() / self._variance)
 
@@ -238,6 +242,12 @@ class Rounds:
         return ErrorSolution(
             _complete(Q, self._factor), self.master.error, bound, weights, is_interrupted
         )
+
+
+def _texts(columns: Array) -> list[bytes]:
+    """The same for columns that differ by rounding and by a factor only."""
+    size = columns.max(axis=1, keepdims=True)
+    return [column.tobytes() for column in (columns / size).round(_DIGITS)]
 
 
 def _complete(Q: Array, factor: float) -> Array:

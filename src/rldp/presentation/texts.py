@@ -37,10 +37,10 @@ MEANINGS = {
 }
 BOUNDS = {  # of errors, by the names in `designing.bounds`
     "given-u": "not even if U were sent in the clear",
-    "known-p": "not even if only someone who knows the frequencies exactly had to be kept from S",
-    "known-p-alone": "not even if the frequencies were the truth",
-    "pairs": "by a relaxation over pairs of columns for single values of U",
-    "regions": "by a relaxation over regions of columns",
+    "known-p": "not even if the frequencies were known to be the truth",
+    "known-p-alone": "not even if the frequencies were the truth and no more were promised",
+    "pairs": "a bound from inequalities that outputs satisfy whose reader may know U",
+    "regions": "a bound from inequalities that every private output satisfies",
     "inner": "not even if F were no larger than simplices inside of it",
     "halves": "not even if F were no larger than balls inside of it",
 }

@@ -81,6 +81,8 @@ def _least(p: Array, A: Array, of_u: Array, of_means: Array) -> float | None:
     if cone is None:
         return None
     T, cells = cone
+    if not A[cells].any():  # only of cells without records
+        return 0.0
     factor = float(min(of_u[~np.eye(2, dtype=bool)].min(), of_means.min()))
     begin = simple_columns(p.shape, factor, distinct=True)[: p.size]  # randomised response
     theta = (begin * p).sum(axis=(1, 2)) / (factor + p.size - 1)
@@ -94,7 +96,11 @@ def _least(p: Array, A: Array, of_u: Array, of_means: Array) -> float | None:
         return 0.0
     programme = Programme(np.ones(T.shape[1]))
     programme.add_columns(T, gains / unit)
-    return second_moment(master.M, A[cells], programme.solved().duals * unit, T)
+    try:
+        alpha = programme.solved().duals * unit
+    except ArithmeticError:  # the solver gave up, and a design goes on without this bound
+        return 0.0
+    return second_moment(master.M, A[cells], alpha, T)
 
 
 def _extreme(p: Array, of_u: Array, of_means: Array) -> _Cone | None:
@@ -118,7 +124,11 @@ def _extreme(p: Array, of_u: Array, of_means: Array) -> _Cone | None:
     if not p_s.all():  # nothing is known of P(u|s)
         return _Cone(columns, counted)
     t = (T * p).sum(axis=2) / p_s
-    is_kept, mixed, n_columns = np.ones(len(T), bool), list[tuple[Array, Array, Array]](), len(T)
+    is_kept, mixed, n_columns = (
+        np.ones(len(T), bool),
+        list[tuple[Indices, Indices, Array]](),
+        len(T),
+    )
     for s in range(2):
         factor = float(of_means[s, 1 - s])
         if not np.isfinite(factor):

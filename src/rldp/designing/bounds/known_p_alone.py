@@ -24,6 +24,7 @@ from rldp.arithmetic import matmul
 from rldp.designing.bounds.problem import BoundProblem
 from rldp.designing.solvers.linear import Programme
 
+_MOST_PRODUCTS = 2**16  # cells times patterns: a second; 10 × 100 cells would take minutes
 _MOST_S = 10  # values of S whose patterns are listed
 _STEPS, _MIXING = 40, 25  # protocols that are mixed for G, and steps on their weights
 _ROUNDS = 40  # of columns for α
@@ -37,7 +38,8 @@ _ROUNDING = 1e-9  # of the bound
 
 def known_p_alone(problem: BoundProblem) -> float | None:
     """The bound on V; None where it says nothing."""
-    if problem.hidden or not problem.at_p:
+    is_long = problem.p_su.size * 2.0 ** len(problem.p_su) > _MOST_PRODUCTS
+    if problem.hidden or not problem.at_p or is_long:
         return None
     limit = min(factor for _, factor in problem.at_p)
     found = error_ceiling(problem.p_su, problem.A, limit)
@@ -185,6 +187,8 @@ def _largest_gain(parts: _Parts, gains: _Gains, theta: Array) -> float:
             break
         which = np.argsort(-values, kind="stable")[:_ADDED]
         which = which[values[which] > 0]
+        if not which.size:
+            break
         T, gain = gains.columns(which, cells[which])
         programme.add_columns(T[:, seen], gain / unit)
     return best

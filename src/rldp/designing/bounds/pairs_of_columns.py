@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_array, csc_array, eye_array, hstack, vstack
 
-from rldp._types import Array, Flags
+from rldp._types import Array, Flags, Indices
 from rldp.designing.bounds.given_u import factor, factors_given_u, patterns
 from rldp.designing.bounds.problem import ROUNDING, BoundProblem
 from rldp.designing.optimal.ceiling import is_around
@@ -157,7 +157,7 @@ def _least(r: Array, p: Array, A: Array, D: Array) -> float | None:
     return unit**2 * value**2 / bought if value > 0 and bought > 0 else 0.0
 
 
-def _sums(D: Array, i: Array, j: Array) -> csc_array:
+def _sums(D: Array, i: Indices, j: Indices) -> csc_array:
     """Σ_i X_ij d_k·r_i for all k and j, in the entries of the triangle of X."""
     n_rows, m = D.shape
     k = np.arange(n_rows)[:, None]
@@ -177,7 +177,7 @@ def _solved(
 
     (n, k), n_x, n_z = A.shape, means.shape[1], A.shape[1] * (A.shape[1] + 1) // 2
 
-    def place(row: Array, column: Array) -> Array:
+    def place(row: Indices, column: Indices) -> Indices:
         """Where the solver has an entry of the upper triangle: column by column."""
         return np.asarray(column * (column + 1) // 2 + row)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from rldp.designing.bounds.given_u import given_u
 from rldp.designing.bounds.halves import halves
 from rldp.designing.bounds.inner import inner
@@ -34,6 +36,9 @@ BOUNDS: Mapping[str, Callable[[BoundProblem], float | None]] = MappingProxyType(
 @on_one_thread
 def best_bound(problem: BoundProblem) -> Bound | None:
     """The largest of all bounds and its name; None where none is known."""
+    seen = problem.A[problem.p_su.ravel() > 0]
+    if not np.ptp(problem.A, axis=0).any() or not seen.any():
+        return None  # a constant is known without reports; nobody has what is estimated
     best: Bound | None = None
     try:
         for name, bound in BOUNDS.items():

@@ -24,7 +24,7 @@ _START = 1e-3  # mass of a new column, of the mean mass
 _STEPS = 30  # of Newton to the next barrier, at most: a handful is usual
 _FASTER = 0.5  # of the barrier, in one step
 _NEAR, _SUMS = 1.5, 1e-3  # times the barrier, and what columns may miss of 1: near enough
-_FLOPS = 1.5e10  # in a nominal second
+_FLOPS = 3e10  # in a nominal second
 
 
 class _System:

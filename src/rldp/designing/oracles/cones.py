@@ -9,7 +9,9 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.prices import Prices
 from rldp.designing.solvers.work import spend
 
-_STARTS = 8  # few, because new prices are worth more than further columns at old ones
+# Few, because new prices are worth more than further columns at old ones; more where the Newton
+# steps behind new prices cost more than the programmes
+_LEAST_STARTS, _STARTS = 8, 1 / 8  # at least, and for each cell
 
 
 class Cones:
@@ -18,11 +20,10 @@ class Cones:
     Nothing better is reached from where the tangent's best column is the column itself.
     """
 
-    starts = _STARTS
-
     def __init__(self, private: PrivateColumns, deadline: float = np.inf) -> None:
         """Take the cone and the time.monotonic() at which to stop."""
         self._private, self._deadline = private, deadline
+        self.starts = max(_LEAST_STARTS, int(_STARTS * private.weights.size))
 
     def columns(self, near: Array, prices: Prices) -> Array:
         """The best columns for the tangents, pulled in where the solver left them outside."""
