@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One thread of linear algebra for each process: two of them share two cores
 test test-quick: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-quick check wheel bench figures clean
+.PHONY: demo test test-quick check wheel bench ablation figures clean
 
 demo: .venv/demo
 	$(BIN)/rldp demo --force
@@ -39,6 +39,10 @@ wheel:
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
+
+# what every part and constant of the search is worth; QUICK=--quick for a selection
+ablation: .venv/installed
+	$(BIN)/python -m benchmarks ablation $(QUICK)
 
 # the figures of the paper in docs/figures; what is there already is not computed again
 figures: .venv/installed

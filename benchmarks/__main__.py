@@ -29,7 +29,9 @@ NAMES = (
     "coverage",
     "studio",
     "collect",
+    "ablation",
 )
+LONG = ("ablation",)  # only where they are named
 
 
 def main() -> None:
@@ -39,6 +41,8 @@ def main() -> None:
     parser.add_argument(
         "--cap", type=float, default=Effort.cap, help="seconds after which a peer is given up"
     )
+    parser.add_argument("--quick", action="store_true", help="ablation: a selection")
+    parser.add_argument("--jobs", type=int, default=Effort.jobs, help="ablation: processes at once")
     chosen = parser.parse_args()
     for name in chosen.names:
         if name not in NAMES:
@@ -46,8 +50,9 @@ def main() -> None:
     use_one_thread()  # before anything imports NumPy
     start = time.perf_counter()
     console.print(machine())
-    for name in chosen.names or NAMES:
-        import_module(f"benchmarks.{name}").run(Effort(rows=chosen.rows, cap=chosen.cap))
+    effort = Effort(chosen.rows, chosen.cap, is_quick=chosen.quick, jobs=chosen.jobs)
+    for name in chosen.names or [name for name in NAMES if name not in LONG]:
+        import_module(f"benchmarks.{name}").run(effort)
     console.print(f"\n{time.perf_counter() - start:.0f} s in all")
 
 

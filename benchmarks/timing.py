@@ -38,10 +38,14 @@ class Effort:
     Args:
         rows: records of the files that are read.
         cap: seconds after which a peer is given up.
+        is_quick: whether a selection is enough.
+        jobs: processes at once, where seconds do not count.
     """
 
     rows: int = 2_000_000
     cap: float = 20.0
+    is_quick: bool = False
+    jobs: int = 1
 
 
 def use_one_thread() -> None:

@@ -379,6 +379,34 @@ def test_prices_are_told_beside_the_promises(two_columns, capsys):
     assert [len(one["prices"]) for one in told["prices"]] == [9]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("little_work", "unbounded")
+def test_rare_values_of_s_are_named_with_what_merging_them_saves(tmp_path, capsys):
+    data = tmp_path / "levels.csv"
+    rows = ["level,sex"]
+    for level, people in {
+        "none": (4, 7),
+        "some": (9, 5),
+        "most": (400, 250),
+        "all": (90, 300),
+    }.items():
+        rows += [f"{level},{sex}" for sex, n in zip("fm", people, strict=True) for _ in range(n)]
+    data.write_text("\n".join(rows) + "\n")
+    words = [str(data), "-s", "level", "-u", "sex", "--epsilon", "1", "--mergings"]
+    assert main(["compare", *words, "-p", "grr", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["prices"]
+    found = one["mergings"]
+    assert {(x["column"], x["is_sensitive"]) for x in found} == {("level", True)}
+    assert ["none", "some"] in [sorted(x["labels"]) for x in found]
+    assert found[0]["saved"] == max(x["saved"] for x in found) > 0
+    assert main(["compare", *words, "-p", "grr"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "What it saves to merge rare values" in out
+    labels = found[0]["labels"]
+    assert f"level: {labels[0]} with {labels[1]}" in out
+    assert "What is promised about level is then about the merged value" in out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

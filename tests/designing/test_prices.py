@@ -23,7 +23,7 @@ F = ChiSquareSet(Table.from_schema(COUNTS, SCHEMA))
 ONE_COLUMN = ChiSquareSet(Table([[300, 100, 40], [100, 500, 20]]))
 
 
-pytestmark = pytest.mark.usefixtures("little_work")
+pytestmark = pytest.mark.usefixtures("little_work", "unbounded")
 
 
 def by_level(prices, promise):
@@ -141,7 +141,8 @@ def test_merging_is_told_by_designs_for_the_cells_that_are_left():
 
 
 def test_the_merged_table_counts_the_same_people():
-    smaller, codes = merged(F.table, "age", ["old", "oldest"])
+    smaller, of_s, codes = merged(F.table, "age", ["old", "oldest"])
+    assert of_s.tolist() == [0, 1]
     assert smaller.schema.u_labels[1] == "f | old / oldest"
     for s in range(2):
         for u, label in enumerate(SCHEMA.u_labels):
@@ -154,15 +155,101 @@ def test_the_merged_table_counts_the_same_people():
             )
 
 
+def test_values_of_s_are_merged_like_those_of_u():
+    of_s = Table.from_schema(np.array(COUNTS).T, Schema(SCHEMA.useful, SCHEMA.sensitive))
+    smaller, codes, of_u = merged(of_s, "age", ["old", "oldest"])
+    other, _, same = merged(F.table, "age", ["old", "oldest"])
+    assert of_u.tolist() == [0, 1]
+    assert codes.tolist() == same.tolist()
+    assert np.array_equal(smaller.counts, other.counts.T)
+    with pytest.raises(ParameterError, match=r"Expected a column of the table .* got 'height'"):
+        merged(F.table, "height", ["old", "oldest"])
+
+
+FIVE = Column("level", ("none", "some", "much", "more", "all"))
+RARE = ChiSquareSet(
+    Table.from_schema(
+        [[6, 5, 4], [9, 7, 3], [220, 150, 90], [60, 120, 240], [190, 210, 80]],
+        Schema((FIVE,), (Column("work", ("a", "b", "c")),)),
+    )
+)
+
+
+@pytest.mark.slow
+def test_merging_values_of_s_is_told_for_what_is_left_and_for_other_values():
+    found = merging_prices(RARE, 1.0, columns=["level"], values=1)
+    by_labels = {one["labels"]: one for one in found}
+    assert [one["saved"] for one in found] == sorted((x["saved"] for x in found), reverse=True)
+    assert all(one["is_sensitive"] for one in found)
+    one = by_labels[("none", "some")]  # both below 2 %, and most alike
+    assert one["records"] == 15
+    before = rldp.design(RARE, 1.0, effort="quick")
+    smaller = Table([[15, 12, 7], [220, 150, 90], [60, 120, 240], [190, 210, 80]])
+    after = rldp.design(ChiSquareSet(smaller), 1.0, effort="quick")
+    # the variances of the twelve cells that are left, by the dumb formula
+    Q, p = before.matrix.reshape(15, -1), RARE.table.p_su.ravel()
+    inverse = np.linalg.pinv(np.einsum("xy,zy,y->xz", Q, Q, 1 / (p @ Q)))
+    was = []
+    for rows in ([0, 1], [2], [3], [4]):
+        for u in range(3):
+            a = np.zeros((5, 3))
+            a[rows, u] = 1
+            a = a.ravel()
+            was.append(a @ inverse @ a - (a @ p) ** 2)
+    now = after.error.variances.reshape(4, 3)
+    was = np.array(was).reshape(4, 3)
+    assert one["saved"] == pytest.approx(max(0, 1 - now.sum() / was.sum()), abs=2e-3)
+    elsewhere = max(0, 1 - now[1:].sum() / was[1:].sum())  # the columns have another order
+    assert one["saved_elsewhere"] == pytest.approx(elsewhere, abs=2e-3)
+    assert one["saved"] > 0.2
+    assert one["people"] == pytest.approx(RARE.table.n * (1 - one["saved"]))
+
+
+def test_all_rare_values_are_tried_as_one_and_no_pair_twice(monkeypatch):
+    counts = [[3, 5], [4, 8], [9, 9], [500, 400], [300, 700]]
+    labels = {"S": list("abcde")}
+    asked = []
+
+    def design(F, *args, **options):
+        asked.append(F.table.schema.s_labels)
+        return rldp.design(F, *args, **options)
+
+    monkeypatch.setattr(module, "design", design)
+    F = ChiSquareSet(Table(counts, labels))
+    found = merging_prices(F, 1.0, effort="quick", epsilon_given_u=None, epsilon_all=None)
+    groups = {frozenset(one["labels"]) for one in found}
+    assert frozenset("abc") in groups
+    assert len(groups) == len(found) == len(asked) - 1
+    assert asked[0] == tuple("abcde")
+    assert all(one["labels"][0] in "abc" for one in found)
+
+
+def test_the_estimates_that_there_were_before_are_told_apart_for_every_goal():
+    for goal in ("s", "u", "u_given_s"):
+        for one in merging_prices(RARE, 1.0, columns=["level"], values=1, goal=goal):
+            assert 0 <= one["saved_elsewhere"] < 1
+            if goal == "u":  # no functional is a sum of two
+                assert one["saved_elsewhere"] == one["saved"]
+            else:
+                assert one["saved_elsewhere"] != one["saved"]
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        (
+            lambda: merging_prices(RARE, 1.0, epsilon_all=np.full((5, 5), 3.0)),
+            "one level of epsilon_all for all pairs",
+        ),
         (lambda: promise_prices(F, 1.0, goal="information"), "information has no price in people"),
         (lambda: merging_prices(F, 1.0, goal="information"), "information has no price in people"),
         (lambda: promise_prices(F, 1.0, epsilon_all=np.full((2, 2), 3.0)), "one level for all"),
         (lambda: promise_prices(F, 1.0, epsilon_given_part={"sex": 1.0}), "one level for all"),
         (lambda: promise_prices(F, 0.0), "epsilon"),
-        (lambda: merging_prices(F, 1.0, columns=["sex"]), "three values or more, got 'sex'"),
+        (
+            lambda: merging_prices(F, 1.0, columns=["sex"]),
+            "columns with three values or more, got 'sex'",
+        ),
         (lambda: merging_prices(F, 1.0, columns=["income"]), "three values or more"),
         (lambda: merging_prices(F, 1.0, goal=rldp.Goal(np.ones((2, 6)))), "a goal by name"),
         (

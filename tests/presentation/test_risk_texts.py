@@ -157,12 +157,44 @@ def test_prices_are_told_in_people_with_the_odds_and_the_guesses_they_leave():
     assert price_texts.price_rows(prices, "epsilon_given_part", TABLE) == []
 
 
+def merging(column, labels, records, saved, elsewhere=0.0):
+    of = {"column": column, "is_sensitive": column == "S", "labels": labels, "records": records}
+    return {**of, "people": 100 * (1 - saved), "saved": saved, "saved_elsewhere": elsewhere}
+
+
 def test_a_merging_says_whose_promise_it_changes():
-    one = {"column": "age", "labels": ("90+", "80+"), "records": 7, "people": 80.0, "saved": 0.2}
+    income, age = rldp.Column("income", ("a", "b", "c")), rldp.Column("age", ("70+", "80+", "90+"))
+    schema = rldp.Schema((income,), (age, rldp.Column("sex", ("f", "m"))))
+    table = rldp.Table.from_schema(np.arange(18).reshape(3, 6), schema)
+    one = merging("age", ("90+", "80+"), 7, 0.2)
     (row,) = price_texts.merging_rows([one])
-    assert row == ("age: 90+ with 80+", "7", "80", "20 % fewer")
-    told = price_texts.merging_in_words([one], TABLE)
-    assert "age = 90+ (7 records) costs most" in told
-    assert "which of the two it is, and not all of U, has the limit whatever is true" in told
-    none = price_texts.merging_in_words([one | {"saved": 0.0}], TABLE)
-    assert none.startswith("No merging of two values that was tried saves anybody.")
+    assert row == ("age: 90+ with 80+", "7", "80", "20 % fewer", "none")
+    told = price_texts.merging_in_words([one], table)
+    assert told.startswith("Of single values, age = 90+ (7 of 153 records) costs most: with 80+")
+    assert "20 % fewer people give the estimates" in told
+    assert "have with 153 now (for the estimates of other values alone: none)" in told
+    assert "which of its values it is, and not all of U, has the limit whatever is true" in told
+    assert "What is promised about income" not in told
+    none = price_texts.merging_in_words([one | {"saved": 0.0}], table)
+    assert none.startswith("No merging that was tried saves anybody.")
+
+    of_s = merging("income", ("c", "b"), 3, 0.5, 0.3)
+    told = price_texts.merging_in_words([of_s, one], table)
+    assert "income = c (3 of 153 records) costs most: with b as one value, 2.0 times fewer" in told
+    assert "What is promised about income is then about the merged value" in told
+    assert "only a limit whatever is true keeps that small" in told
+    assert price_texts.merging_rows([of_s])[0][3:] == ("50 % fewer", "30 % fewer")
+
+
+def test_many_values_as_one_are_named_after_the_rarest():
+    five = merging("S", tuple("abcde"), 3, 0.8)
+    three = merging("S", tuple("abc"), 3, 0.4)
+    rows = price_texts.merging_rows([five, three])
+    assert [row[0] for row in rows] == ["S: a with b and 3 more", "S: a with b and c"]
+    pair = merging("S", ("a", "b"), 3, 0.1)
+    told = price_texts.merging_in_words([five, three, pair], TABLE)
+    assert "S = a (3 of " in told
+    assert "With S = a, b and 3 more as one value, 5.0 times fewer people do (for" in told
+    assert "times fewer" not in price_texts.merging_in_words([pair, three | {"saved": 0.05}], TABLE)
+    alone = price_texts.merging_in_words([five], TABLE)
+    assert alone.startswith("With S = a, b and 3 more as one value, 5.0 times fewer people give")

@@ -30,8 +30,8 @@ Mergings = Annotated[
     bool,
     typer.Option(
         "--mergings",
-        help="Also which rare values of U cost most, and how many people it saves to merge each "
-        "with another one.",
+        help="Also which rare values of S and U cost most, and how many people it saves to merge "
+        "them.",
     ),
 ]
 EFFORT = "quick"  # of designs that are made for their price
@@ -91,7 +91,7 @@ class Priced:
         if self.prices:
             paragraph(price_texts.how_made(EFFORT))
         if self.mergings:
-            note("\nWhat it saves to merge rare values of U")
+            note("\nWhat it saves to merge rare values")
             _grid(
                 price_texts.MERGING_HEADS,
                 price_texts.merging_rows(self.mergings),
@@ -123,9 +123,9 @@ def _grid(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich import box
 
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    grid.add_column(heads[0], no_wrap=True)
+    grid.add_column(heads[0])
     for head in heads[1:]:
-        grid.add_column(head, justify="right")
+        grid.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         grid.add_row(*row)
     show_grid(grid)

@@ -7,12 +7,13 @@ keeps what promises less, so its V counts there too: a price never falls where a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from rldp._types import Array
 from rldp.checks import checked_epsilon, shown
 from rldp.designing.design import design
 from rldp.designing.stack import AUTO, LEAST_FALLBACK, PART_FACTOR
@@ -29,7 +30,8 @@ CHEAP = 0.25  # more people at most, for a stricter promise to be offered
 EVERYTHING, PART = "epsilon_all", "epsilon_given_part"
 _FALLBACKS = (6.0, 4.0, 3.0, 2.0)  # nats whatever is true: odds by 403, 55, 20 and 7.4
 _MULTIPLES = (2.0, 1.5, 1.0)  # of ε for someone who knows part of U
-_TRIED = 3  # values of each column that are merged with another one
+_TRIED, _WIDE = 3, 100  # values of each column that are merged with another one; beyond cells, one
+_RARE = (0.02, 0.05)  # of all people: values that fewer have are merged together too
 
 Progress = Callable[[int, int, str], None]  # designs that are done, all of them, and the next one
 
@@ -51,18 +53,23 @@ class PromisePrice(TypedDict):
 
 
 class MergingPrice(TypedDict):
-    """What it saves to make one of two values of a useful column.
+    """What it saves to make one of several values of a column of U or S, the rarest of them first.
 
-    `records` is how many have the first of them, the rarer one. `people` is how many must answer
-    once they are merged, for the error of the cells that are left which the table as it is has with
-    as many people as it has records; `saved` is the share of people that are then not needed.
+    `records` is how many have that rarest one. `people` is how many must answer once they are
+    merged, for the root mean squared error of the estimates that are left which the table as it is
+    has with as many people as it has records; `saved` is the share of people that are then not
+    needed. Some of that is saved because nothing need be added up any more for the merged value:
+    `saved_elsewhere` is the same for those estimates alone that there were before, such as the
+    cells of the other values.
     """
 
     column: str
-    labels: tuple[str, str]
+    is_sensitive: bool
+    labels: tuple[str, ...]
     records: int
     people: float
     saved: float
+    saved_elsewhere: float
 
 
 class _Levels(NamedTuple):
@@ -166,28 +173,36 @@ def merging_prices(
     epsilon: float,
     *,
     columns: Sequence[str] | None = None,
-    values: int = _TRIED,
+    values: int | None = None,
     goal: str = CELLS,
     effort: str = "quick",
     progress: Progress | None = None,
     **options: Any,
 ) -> list[MergingPrice]:
-    """Which values of useful columns cost most, and what it saves to merge each with another one.
+    """Which values of S and U cost most, and what it saves to merge them.
 
-    F says little about people with a rare value, so little can be told about them. In each column
-    the values that are rarest in some group of S are tried. Each is merged with the value whose
-    people are most alike in S, and the smaller table has a design of its own, with the same
-    promises over the same kind of set. The most that is saved comes first.
+    F says little about people with a rare value: for a rare value of U, about their S; for a rare
+    value of S, about their U, of which little more can be told than by a plainly private report. In
+    each column with three values or more the rarest are tried, each with the value whose people are
+    most alike in the other part of the record; and all that fewer than 2 or 5 % of the people have,
+    as one. The smaller table has a design of its own, with the same promises over the same kind of
+    set. The most that is saved comes first.
+
+    To merge values of S changes what is promised: ε over F is then about the merged value. Which of
+    its values a person has, a report tells as far as U does, within the limit whatever is true. To
+    merge values of U leaves the limits to strangers as they are.
 
     Args:
         uncertainty: the set F, of a kind that a table and numbers determine.
         epsilon: privacy level in nats.
-        columns: useful columns with three values or more; all of them if None.
-        values: how many values of each column are tried.
+        columns: columns of S and U with three values or more; all of them if None.
+        values: how many values of each column are tried; 3 if None, and 1 above 100 cells, where
+            groups of rare values save more.
         goal: "cells", "s", "u" or "u_given_s".
         effort: work of each search.
         progress: called before each design.
-        **options: further arguments of `design`, such as epsilon_all.
+        **options: further arguments of `design`, such as epsilon_all. With columns of S, levels by
+            pair of S values are refused: merged values have other pairs.
 
     >>> from rldp import ChiSquareSet, Table
     >>> table = Table([[300, 90, 2], [90, 500, 1]], useful=["a", "b", "c"])
@@ -209,37 +224,53 @@ def merging_prices(
         )
     table = uncertainty.table
     chosen = _columns(table, columns)
-    tried = [(c, pair) for c in chosen for pair in _pairs(table, c, values)]
+    if any(_is_sensitive(table, column) for column in chosen):
+        _check_levels({"epsilon": epsilon, **options})
+    if values is None:
+        values = _TRIED if table.counts.size <= _WIDE else 1
+    tried = [(c, codes) for c in chosen for codes in _groups(table, c, values)]
     found: list[MergingPrice] = []
     if not tried:
         return found
     _tell(progress, 0, len(tried) + 1, "as it is")
     whole = design(uncertainty, epsilon, goal=goal, effort=effort, **options)
-    for done, (column, (rare, other)) in enumerate(tried, start=1):
+    before = _rows(Goal.named(goal, table).functionals)
+    for done, (column, codes) in enumerate(tried, start=1):
         if whole.ended == INTERRUPTED:
             break
-        first, second = column.labels[rare], column.labels[other]
-        _tell(progress, done, len(tried) + 1, f"{column.name}: {first} with {second}")
-        smaller, codes = merged(table, column.name, (second, first))
+        labels = tuple(column.labels[code] for code in codes)
+        _tell(progress, done, len(tried) + 1, f"{column.name}: {' with '.join(labels[:2])}")
+        smaller, of_s, of_u = merged(table, column.name, labels[::-1])
         F = type(uncertainty)(smaller, **uncertainty.arguments)
         p = design(F, epsilon, goal=goal, effort=effort, **options)
         if p.ended == INTERRUPTED:
             break
         left = Goal.named(goal, smaller)
-        same = replace(left, functionals=left.functionals[:, :, codes])
-        share = p.error.total / channel_error(whole.channel, same, table).total
-        share = min(1.0, share)  # nobody has to merge
-        records = int(_by_value(table, column)[:, rare].sum())
-        found.append(
-            {
-                "column": column.name,
-                "labels": (first, second),
-                "records": records,
-                "people": table.n * share,
-                "saved": 1 - share,
-            }
-        )
+        same = replace(left, functionals=left.functionals[:, of_s][:, :, of_u])
+        was = channel_error(whole.channel, same, table).variances
+        is_old = np.array([row in before for row in _rows(same.functionals)])
+        saved = _saved(p.error.variances, was)
+        price: MergingPrice = {
+            "column": column.name,
+            "is_sensitive": _is_sensitive(table, column),
+            "labels": labels,
+            "records": int(_by_value(table, column)[:, codes[0]].sum()),
+            "people": table.n * (1 - saved),
+            "saved": saved,
+            "saved_elsewhere": _saved(p.error.variances[is_old], was[is_old]),
+        }
+        found.append(price)
     return sorted(found, key=lambda price: -price["saved"])
+
+
+def _saved(variances: Array, was: Array) -> float:
+    """The share of people that smaller variances save; nobody has to merge."""
+    return max(0.0, 1 - float(variances.sum()) / float(was.sum())) if was.size else 0.0
+
+
+def _rows(functionals: Array) -> list[bytes]:
+    """Functionals as something that is equal for equal ones."""
+    return [(a + 0.0).tobytes() for a in functionals.round(9)]  # + 0.0: there is a -0 too
 
 
 def _check_goal(goal: object) -> None:
@@ -312,37 +343,65 @@ def _tell(progress: Progress | None, done: int, total: int, what: str) -> None:
         progress(done, total, what)
 
 
+def _check_levels(levels: dict[str, Any]) -> None:
+    """Refuse levels by pair of S values."""
+    by_part = levels.get(PART)
+    each: list[tuple[Any, Any]] = [(PART, by_part)]
+    each = list(by_part.items()) if isinstance(by_part, dict) else each
+    each += [(name, levels.get(name)) for name in ("epsilon", "epsilon_given_u", EVERYTHING)]
+    for name, level in each:
+        if isinstance(level, dict) or np.ndim(level):
+            raise ParameterError(
+                f"Expected one level of {name} for all pairs of S values, as merged values of S "
+                "have other pairs. Where values of U alone shall be merged, give columns=[...].",
+                argument=name if isinstance(name, str) else PART,
+            )
+
+
 def _columns(table: Table, names: Sequence[str] | None) -> list[Column]:
-    known = {column.name: column for column in table.schema.useful}
+    schema = table.schema
+    known = {column.name: column for column in (*schema.sensitive, *schema.useful)}
     if names is None:
         return [column for column in known.values() if len(column.labels) > 2]
     wrong = [name for name in names if name not in known or len(known[name].labels) < 3]
     if wrong:
         raise ParameterError(
-            f"Expected useful columns with three values or more, got {shown(wrong[0])}.",
+            f"Expected columns with three values or more, got {shown(wrong[0])}.",
             argument="columns",
         )
     return [known[name] for name in names]
 
 
+def _is_sensitive(table: Table, column: Column) -> bool:
+    return column in table.schema.sensitive
+
+
 def _by_value(table: Table, column: Column) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The counts of S by the values of one useful column, shape (n_s, values)."""
-    sizes = [len(c.labels) for c in table.schema.useful]
-    place = [c.name for c in table.schema.useful].index(column.name)
-    counts = table.counts.reshape(table.n_s, *sizes)
-    others = tuple(axis for axis in range(1, counts.ndim) if axis != place + 1)
+    """The counts of the other part of the record by the values of a column, one column for each."""
+    schema = table.schema
+    mine = schema.sensitive if _is_sensitive(table, column) else schema.useful
+    counts = table.counts.T if _is_sensitive(table, column) else table.counts
+    counts = counts.reshape(len(counts), *(len(c.labels) for c in mine))
+    others = tuple(axis for axis, c in enumerate(mine, start=1) if c.name != column.name)
     return np.asarray(counts.sum(axis=others))
 
 
-def _pairs(table: Table, column: Column, values: int) -> Iterator[tuple[int, int]]:
-    """The rarest values, each with the one whose people are most alike in S."""
+def _groups(table: Table, column: Column, values: int) -> list[tuple[int, ...]]:
+    """Values to merge: the rarest, each with the one whose people are most alike; all rare ones."""
     counts = _by_value(table, column)
     shares = (counts + 0.5) / (counts + 0.5).sum(axis=0)  # a value that nobody has tells nothing
-    seen = set()
-    for rare in np.argsort(counts.min(axis=0), kind="stable")[:values].tolist():
+    found: dict[frozenset[int], tuple[int, ...]] = {}
+    is_sensitive = _is_sensitive(table, column)
+    rarity = counts.sum(axis=0) if is_sensitive else counts.min(axis=0)
+    for rare in np.argsort(rarity, kind="stable")[:values].tolist():
         apart = np.abs(shares - shares[:, [rare]]).sum(axis=0)
         apart[rare] = np.inf
-        other = int(apart.argmin())
-        if frozenset((rare, other)) not in seen:
-            yield rare, other
-        seen.add(frozenset((rare, other)))
+        pair = rare, int(apart.argmin())
+        found.setdefault(frozenset(pair), pair)
+    people = counts.sum(axis=0)
+    order = np.argsort(people, kind="stable")
+    for share in _RARE:
+        group = order[people[order] < share * table.n].tolist()
+        if 2 <= len(group) < len(column.labels):
+            found.setdefault(frozenset(group), tuple(group))
+    return list(found.values())

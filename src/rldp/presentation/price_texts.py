@@ -18,7 +18,9 @@ _WHOM = {
     "epsilon_all": "someone who knows anything else, whatever is true",
     "epsilon_given_part": "someone who knows some of the columns of U, and not the rest",
 }
-MERGING_HEADS = ("as one value", "records", "people", "saved")
+MERGING_HEADS = ("as one value", "records", "people", "saved", "other values")
+_LISTED, _TIMES = 3, 1.5  # values that are named; a factor that is told as one
+_NONE = 5e-4  # share of people that is not told
 HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
 
 
@@ -83,34 +85,89 @@ def how_made(effort: str) -> str:
 
 
 def merging_rows(found: Sequence[MergingPrice]) -> list[tuple[str, ...]]:
-    """For each value that was merged with another: its people, and how many are saved."""
+    """For all values that were merged: their people, and how many are saved."""
     return [
         (
-            f"{one['column']}: {one['labels'][0]} with {one['labels'][1]}",
+            f"{one['column']}: {one['labels'][0]} with {_others(one)}",
             f"{one['records']:,}",
             f"{one['people']:,.0f}",
-            f"{_percent(one['saved'])} fewer" if one["saved"] > 0 else "none",
+            _fewer(one["saved"]),
+            _fewer(one["saved_elsewhere"]),
         )
         for one in found
     ]
 
 
 def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
-    """Which value costs most, and on what the figures are about."""
-    best = max(found, key=lambda one: one["saved"])
-    rare, other = best["labels"]
-    told = (
-        f"Of the values that were tried, {best['column']} = {rare} ({best['records']:,} records) "
-        f"costs most: with {other} as one value, {best['people']:,.0f} people give the estimates "
-        f"that are left the error that they have with {table.n:,} now."
+    """Which values cost most, and on what the figures are about."""
+    pairs = [one for one in found if len(one["labels"]) == 2]
+    groups = [one for one in found if len(one["labels"]) > 2]
+    pair, group = (max(some, key=_saved, default=None) for some in (pairs, groups))
+    same = (
+        f"give the estimates that are left the root mean squared error that they have with "
+        f"{table.n:,} now"
     )
-    if best["saved"] <= 0:
-        told = "No merging of two values that was tried saves anybody."
-    return (
-        f"{told} Each was designed anew with the two as one. To merge them, do it in the data. "
-        f"What is promised to those who know part of U is then about the merged value: someone who "
-        f"knows which of the two it is, and not all of U, has the limit whatever is true."
-    )
+    told = []
+    if pair is not None and pair["saved"] >= _NONE:
+        told.append(
+            f"Of single values, {pair['column']} = {pair['labels'][0]} ({pair['records']:,} of "
+            f"{table.n:,} records) costs most: with {_others(pair)} as one value, {_times(pair)} "
+            f"people {same}{_elsewhere(pair)}."
+        )
+    if group is not None and group["saved"] > max(map(_saved, pairs), default=_NONE):
+        told.append(
+            f"With {group['column']} = {group['labels'][0]}, {_others(group)} as one value, "
+            f"{_times(group)} people {'do' if told else same}{_elsewhere(group)}."
+        )
+    if told:
+        told.append(
+            "Today the estimates of the merged value are sums, so that their errors fall anyway."
+        )
+    else:
+        told.append("No merging that was tried saves anybody.")
+    told.append("Each was designed anew, with the values as one. To merge them, do it in the data.")
+    schema = table.schema
+    names = {one["column"] for one in found}
+    if any(column.name in names for column in schema.sensitive):
+        told.append(
+            f"What is promised about {sensitive_names(schema)} is then about the merged value: "
+            f"which of its values a person has, a report tells as far as U does, and only a limit "
+            f"whatever is true keeps that small."
+        )
+    if len(schema.useful) > 1 and any(column.name in names for column in schema.useful):
+        told.append(
+            "What is promised to those who know part of U is then about the merged value of U: "
+            "someone who knows which of its values it is, and not all of U, has the limit "
+            "whatever is true."
+        )
+    return " ".join(told)
+
+
+def _saved(one: MergingPrice) -> float:
+    return one["saved"]
+
+
+def _others(one: MergingPrice) -> str:
+    """The values that the rarest one is merged with."""
+    others = one["labels"][1:]
+    if len(others) > _LISTED:
+        return f"{others[0]} and {len(others) - 1} more"
+    return " and ".join((*([", ".join(others[:-1])] if others[1:] else []), others[-1]))
+
+
+def _times(one: MergingPrice) -> str:
+    """How many times fewer people, where that is easier to say than a share."""
+    times = 1 / (1 - one["saved"])
+    return f"{times:.1f} times fewer" if times >= _TIMES else f"{_percent(one['saved'])} fewer"
+
+
+def _elsewhere(one: MergingPrice) -> str:
+    """What the estimates of other values have of it."""
+    return f" (for the estimates of other values alone: {_fewer(one['saved_elsewhere'])})"
+
+
+def _fewer(saved: float) -> str:
+    return f"{_percent(saved)} fewer" if saved >= _NONE else "none"
 
 
 def price_records(prices: Sequence[PromisePrice | MergingPrice]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,31 +127,48 @@ def parts_of(schema: Schema) -> tuple[tuple[str, ...], ...]:
     return tuple(part for size in sizes for part in combinations(names, size))
 
 
-def merged(table: Table, column: str, labels: Sequence[str]) -> tuple[Table, Indices]:
-    """The table in which some values of a useful column are one, and the new code of every u.
+def merged(table: Table, column: str, labels: Sequence[str]) -> tuple[Table, Indices, Indices]:
+    """The table in which some values of a column are one, and the new codes of every s and u.
 
     The value has the place of the first of them, and is called after all of them.
 
     >>> schema = Schema((Column("S", ("n", "y")),), (Column("age", ("young", "old", "very old")),))
     >>> table = Table.from_schema([[5, 3, 1], [2, 4, 1]], schema)
-    >>> smaller, codes = merged(table, "age", ["old", "very old"])
-    >>> smaller.schema.u_labels, smaller.counts.tolist(), codes.tolist()
-    (('young', 'old / very old'), [[5, 4], [2, 5]], [0, 1, 1])
+    >>> smaller, of_s, of_u = merged(table, "age", ["old", "very old"])
+    >>> smaller.schema.u_labels, smaller.counts.tolist()
+    (('young', 'old / very old'), [[5, 4], [2, 5]])
+    >>> of_s.tolist(), of_u.tolist()
+    ([0, 1], [0, 1, 1])
     """
     schema = table.schema
-    place = [c.name for c in schema.useful].index(Part.of(schema, column).names[0])
-    old = schema.useful[place]
-    joined = {old.code(label) for label in labels}
-    first = old.code(labels[0])
-    left = [code for code in range(len(old.labels)) if code == first or code not in joined]
-    name = " / ".join(labels)
-    new = Column(column, tuple(name if code == first else old.labels[code] for code in left))
-    of_value = np.array([left.index(first if c in joined else c) for c in range(len(old.labels))])
-    useful = (*schema.useful[:place], new, *schema.useful[place + 1 :])
-    smaller = Schema(schema.sensitive, useful)
-    sizes = [len(c.labels) for c in useful]
-    axes = [np.arange(size) for size in sizes]
-    axes[place] = of_value
-    codes = np.arange(smaller.n_u).reshape(sizes)[np.ix_(*axes)].ravel()
-    counts = table.counts @ (codes[:, None] == np.arange(smaller.n_u)).astype(np.int64)
-    return Table.from_schema(counts, smaller, dropped=table.dropped), codes
+    names = [c.name for c in (*schema.sensitive, *schema.useful)]
+    if column not in names:
+        known = ", ".join(map(repr, names))
+        raise ParameterError(
+            f"Expected a column of the table ({known}), got {shown(column)}.", argument="column"
+        )
+    sensitive, of_s = _merged(schema.sensitive, column, labels)
+    useful, of_u = _merged(schema.useful, column, labels)
+    smaller = Schema(sensitive, useful)
+    counts = np.zeros((smaller.n_s, smaller.n_u), np.int64)
+    np.add.at(counts, np.ix_(of_s, of_u), table.counts)
+    return Table.from_schema(counts, smaller, dropped=table.dropped), of_s, of_u
+
+
+def _merged(
+    columns: tuple[Column, ...], name: str, labels: Sequence[str]
+) -> tuple[tuple[Column, ...], Indices]:
+    """Columns of one part with some values of one of them as one, and the new code of each code."""
+    axes = [np.arange(len(column.labels)) for column in columns]
+    found = list(columns)
+    for i, old in enumerate(columns):
+        if old.name == name:
+            joined, first = {old.code(label) for label in labels}, old.code(labels[0])
+            left = [code for code in axes[i].tolist() if code == first or code not in joined]
+            text = " / ".join(labels)
+            new = tuple(text if code == first else old.labels[code] for code in left)
+            found[i] = Column(name, new)
+            axes[i] = np.array([left.index(first if c in joined else c) for c in axes[i].tolist()])
+    sizes = [len(column.labels) for column in found]
+    codes = np.arange(math.prod(sizes)).reshape(sizes)[np.ix_(*axes)] if columns else np.zeros(1)
+    return tuple(found), codes.ravel().astype(np.intp)

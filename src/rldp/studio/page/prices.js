@@ -10,9 +10,9 @@ export function prices(section, page) {
   const result = h("div", { id: "prices" });
   const button = (what, text) => h("button", { type: "button", class: "small", id: `price-${what}`, onclick: () => ask(what) }, text);
   const promises = button("promises", "What do these promises cost?");
-  const mergings = button("mergings", "Which values of U cost most?");
+  const mergings = button("mergings", "Which values cost most?");
   const element = h("div", { class: "card" }, h("h2", {}, "Prices in people"),
-    h("p", { class: "quiet" }, "How many people must answer for the same errors, if more or less is promised or if rare values of U are merged. Every figure is that of a design of “best” that is made for it, so this takes a while."),
+    h("p", { class: "quiet" }, "How many people must answer for the same errors, if more or less is promised or if rare values are merged. Every figure is that of a design of “best” that is made for it, so this takes a while."),
     h("div", { class: "choices" }, promises, mergings), work, result);
   const working = workLine(work, "Designs", "Stop", (told) => stop(told).catch((error) => showError(section, error)));
   let job = null;
@@ -37,7 +37,7 @@ export function prices(section, page) {
   }
 
   function show({ tables = [], code }) {
-    if (!tables.length) return result.replaceChildren(h("p", {}, "Nothing was found before it was stopped, or there is nothing to try: a column of U needs three values or more."));
+    if (!tables.length) return result.replaceChildren(h("p", {}, "Nothing was found before it was stopped, or there is nothing to try: a column needs three values or more."));
     const notes = [...new Set(tables.map((one) => one.note))].filter(Boolean);
     result.replaceChildren(
       ...tables.map((one) => h("div", {}, table(one.about, one.heads, one.rows), one.sentence ? h("p", {}, one.sentence) : null)),
@@ -51,7 +51,6 @@ export function prices(section, page) {
     work.replaceChildren();
     result.replaceChildren();
     element.hidden = read().goal === "information";
-    mergings.hidden = !read().useful.length;
     promises.textContent = hasParts(read()) ? "What do these promises cost?" : "What does the limit whatever is true cost?";
   }
   forget();

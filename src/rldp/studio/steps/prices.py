@@ -1,4 +1,4 @@
-"""Step 2, prices: what the promises cost in people, and what merging values of U saves."""
+"""Step 2, prices: what the promises cost in people, and what merging values saves."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _mergings(found: list[Any] | None, table: Table) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "about": "What it saves to merge rare values of U",
+            "about": "What it saves to merge rare values",
             "heads": price_texts.MERGING_HEADS,
             "rows": price_texts.merging_rows(found),
             "sentence": price_texts.merging_in_words(found, table),

@@ -1,0 +1,643 @@
+"""What every oracle, bound, seed and constant of the search for the least error is worth.
+
+`make ablation` (`python -m benchmarks ablation`) makes the same designs once as they are and once
+with each part left out or each constant changed; `--quick` does so for a few small tables and
+without the constants against rounding. Everything is told as ratios within the run: people, in
+proportion to V, the summed variances of one report; the points by which the gap to the best bound
+moves; and nominal work. No figure depends on the clock.
+
+Constants are found by reading the modules. Every one must have its line in `CONSTANTS`: a test
+compares both. A number without a further choice is halved and doubled. A changed constant is put
+into the source of its module before the module is run, in a process of its own, so that whatever
+is made from it on import changes too.
+
+A search that goes another way ends elsewhere, by a little, whatever the reason. How much that is
+tell the lines "other random starts": what moves people by less than these has not been seen to
+matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import multiprocessing
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import rldp
+from benchmarks import prices
+from benchmarks.timing import Effort, console, show
+
+PACKAGE = "rldp.designing"
+MODULES = (  # the search: whoever adds a file adds it here
+    "rounds",
+    "oracles.cones",
+    "oracles.flips",
+    "oracles.prices",
+    "oracles.sorting",
+    "least_error",
+    "bounds.registry",
+    "optimal.barrier_master",
+    "optimal.private_columns",
+    "optimal.sorted_pricing",
+)
+EPSILON = 1.0
+SAME = 0.005  # of people: less is nothing
+SAME_WORK = 0.05
+
+
+# --- what is changed -----------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """What a constant does, and the values to try; halved and doubled if none are given."""
+
+    words: str
+    values: tuple[Any, ...] = ()
+
+
+SAFETY = "against rounding: "
+
+CONSTANTS: Mapping[str, Line] = {
+    "rounds._FIRST_BARRIER": Line("distance of the masses from the best ones in the first round"),
+    "rounds._BARRIER": Line("the same where it stops falling"),
+    "rounds._LAST_BARRIER": Line("the same for the masses that are released"),
+    "rounds._NEARER": Line("by which that distance falls from round to round", (0.64, 0.9)),
+    "rounds._LAST_STEPS": Line("Newton steps at the end, at most"),
+    "rounds._NEW": Line("one start of so many is a new column and not one in use", (2, 6)),
+    "rounds._ADDED": Line("new columns in a round, times the number of cells"),
+    "rounds._LEAST_ADDED": Line("the same, at least"),
+    "rounds._MOST_COLUMNS": Line("columns in the master, times the number of cells"),
+    "rounds._LEAST_MOST": Line("the same, at least"),
+    "rounds._MOST_MOST": Line("the same, at most"),
+    "rounds._CLOSED": Line("reduced cost that counts as none"),
+    "rounds._WINDOW": Line("rounds whose fall is looked at"),
+    "rounds._LITTLE": Line("a fall in them that ends the search"),
+    "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
+    "rounds._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
+    "rounds._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
+    "rounds._RARE": Line(SAFETY + "mass of a column that is not released"),
+    "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
+    "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),
+    "oracles.cones._STARTS": Line("conic programmes in a round"),
+    "oracles.flips._STARTS": Line("columns that flips begin with in a round"),
+    "oracles.flips._STEPS": Line("single changes of a column in a round, at most"),
+    "oracles.flips._CHECKED": Line("changes of a column that are checked for privacy in a step"),
+    "oracles.flips._FACTORS": Line(
+        "by which one entry rises or falls", ((1.4, 1.06), (1.1, 1.015))
+    ),
+    "oracles.flips._WHOLE": Line(
+        "by which all entries of a u rise or fall",
+        ((2.7, 1.3), (54.6, 7.4, 2.7, 1.6, 1.3, 1.08, 1.04, 1.02)),
+    ),
+    "oracles.flips._HIGHEST": Line("times an entry, where no window ends before"),
+    "oracles.flips._MOST_S": Line("values of S up to which entries are flipped", (8, 128)),
+    "oracles.flips._RISE": Line(SAFETY + "a rise that counts as none"),
+    "oracles.flips._SECONDS": Line("nominal work of flips: when others have their turn"),
+    "oracles.sorting._TANGENTS": Line("tangents, one after another"),
+    "oracles.sorting._USED": Line("columns to begin with in a round, times the number of cells"),
+    "oracles.sorting._SECONDS": Line("nominal work of sorting"),
+    "optimal.barrier_master._TO_BOUNDARY": Line("of the way to the nearest zero", (0.8, 0.95)),
+    "optimal.barrier_master._RIDGES": Line(
+        SAFETY + "what is added to diagonals", ((1e-11, 1e-8, 1e-5), (1e-13, 1e-10, 1e-7))
+    ),
+    "optimal.barrier_master._REPAIRS": Line(SAFETY + "of masses whose columns do not sum to 1"),
+    "optimal.barrier_master._START": Line("mass of a new column, of the mean mass"),
+    "optimal.barrier_master._STEPS": Line("Newton steps to the next barrier, at most"),
+    "optimal.barrier_master._FASTER": Line("by which the barrier falls in a step", (0.25, 0.7)),
+    "optimal.barrier_master._NEAR": Line("times the barrier: near enough", (1.2, 3.0)),
+    "optimal.barrier_master._SUMS": Line("what columns may miss of 1 in a round"),
+    "optimal.barrier_master._FLOPS": Line("nominal work of a Newton step"),
+    "least_error._MOST_SUBSETS": Line("values of S whose subsets all begin a search"),
+    "bounds.registry._CLOSE": Line("gap that needs no further bound"),
+    "optimal.private_columns._BROKEN": Line("excess that needs a condition of its own"),
+    "optimal.private_columns._NEAR": Line("pairs this close to their limit are conditions at once"),
+    "optimal.private_columns._MOST_JOINT": Line(
+        "pairs times U values up to which a budget is shared", (4, 1200)
+    ),
+    "optimal.private_columns._PASSES": Line("of adding conditions that are broken"),
+    "optimal.private_columns._MOST_PROGRAMMES": Line("programmes that are kept for further prices"),
+    "optimal.private_columns._WORK_OF_ROW": Line("nominal work of a row of a conic programme"),
+    "optimal.private_columns._WORK_OF_CUTS": Line("nominal work of a cell of cutting planes"),
+    "optimal.private_columns._SAFE": Line(SAFETY + "of the excess of a column"),
+    "optimal.private_columns._MOST_NUMBERS": Line("numbers in one array: memory"),
+    "optimal.private_columns._APART": Line(SAFETY + "of a level, where conditionals vary apart"),
+    "optimal.sorted_pricing._TAUS": Line("values of τ"),
+    "optimal.sorted_pricing._STEPS": Line("of Dinkelbach"),
+    "optimal.sorted_pricing._MOST_LISTED": Line("cells whose subsets all begin a search", (4, 12)),
+    "optimal.sorted_pricing._BEGUN": Line("subsets to begin with beyond, times the cells"),
+    "optimal.sorted_pricing._MOST_RANDOM": Line("cells up to which these are random", (16, 128)),
+    "optimal.sorted_pricing._LEAST_MASS": Line(SAFETY + "mass of a cell that costs nothing"),
+    "optimal.sorted_pricing._POINT": Line(SAFETY + "of an S value that is known exactly"),
+    "optimal.sorted_pricing._SLACK": Line(SAFETY + "a rise that counts as none"),
+}
+
+LIMITS = {  # of an effort
+    "patience": Line("windows that may bring nothing before a search ends", (2, 3)),
+    "rounds_work": Line("nominal seconds of a search, times the usual ones", (0.5, 2.0)),
+    "divisions": Line("how often bounds divide the columns into regions", (1,)),
+}
+OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "starts", "work", "is_bounded")
+OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
+
+
+class Switch(NamedTuple):
+    """A part that is left out or changed: a function in a module, and what takes its place.
+
+    What bounds do does not change designs: the gaps of the same designs are compared.
+    """
+
+    words: str
+    place: str  # the module, and the name in it
+    instead: Callable[[Any], Any]  # of the function as it is
+    is_bound: bool = False
+
+
+def _always(value: object) -> Callable[[Any], Any]:
+    return lambda _: lambda *_args: value
+
+
+def _random_starts(seed: int) -> Callable[[Any], Any]:
+    def instead(init: Any) -> Any:
+        def changed(self: Any, *args: Any, **options: Any) -> None:
+            init(self, *args, **options)
+            self._random = np.random.default_rng(seed)
+
+        return changed
+
+    return instead
+
+
+def _without_oracle(is_left_out: Callable[[str, bool], bool]) -> Callable[[Any], Any]:
+    """Leave out those of which a function of the name, and of being the last, says so."""
+
+    def instead(run: Any) -> Any:
+        def changed(self: Any, oracles: Sequence[Any], *others: Any) -> None:
+            left = [
+                oracle
+                for oracle in oracles
+                if not is_left_out(type(oracle).__name__, oracle is oracles[-1])
+            ]
+            run(self, left, *others)
+
+        return changed
+
+    return instead
+
+
+def _without_bound(name: str) -> Callable[[Any], Any]:
+    return lambda bounds: {key: bound for key, bound in bounds.items() if key != name}
+
+
+SWITCHES = (
+    *(
+        Switch(f"other random starts, {n}", "rounds.Rounds.__init__", _random_starts(n))
+        for n in (1, 2, 3)
+    ),
+    Switch("outputs of closed forms to begin with", "programmes._columns", _always(None)),
+    Switch("columns of S to begin with", "least_error._is_about_s", _always(value=False)),
+    Switch(
+        "columns of SRR to begin with",
+        "rounds.simple_columns",
+        lambda begin: lambda shape, factor, **_: begin(shape, factor, distinct=False),
+    ),
+    Switch(
+        "new columns among the starts of a round",
+        "rounds.Rounds._new",
+        lambda new: lambda self, _: new(self, 0),
+    ),
+    Switch(
+        "oracle: Cones, conditionals of a pair of S values apart",
+        "rounds.Rounds.run",
+        _without_oracle(lambda name, is_last: name == "Cones" and not is_last),
+    ),
+    Switch(
+        "oracle: Cones, what a pair shares",
+        "rounds.Rounds.run",
+        _without_oracle(lambda name, is_last: name == "Cones" and is_last),
+    ),
+)
+# Left out of every design, which they would replace where a search loses much
+RIVALS = (
+    Switch("closed forms", "design.most_useful", lambda _: lambda drafts, _: drafts[0]),
+    Switch("closed forms", "design.best_of_rivals", lambda _: lambda _, mixture: mixture),
+)
+
+
+def oracles() -> list[str]:
+    """The classes in `oracles` that offer columns."""
+    found = []
+    for path in sorted((_folder() / "oracles").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.ClassDef) or node.bases:
+                continue
+            methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+            if "columns" in methods:
+                found.append(node.name)
+    return found
+
+
+def constants() -> dict[str, Any]:
+    """Every number, or tuple of numbers, that a module of the search gives a name in capitals."""
+    found = {}
+    for name in MODULES:
+        module = import_module(f"{PACKAGE}.{name}")
+        for node in ast.parse(path_of(name).read_text(encoding="utf-8")).body:
+            for constant in sorted(_assigned(node)):
+                value = getattr(module, constant)
+                if constant.isupper() and _is_number(value):
+                    found[f"{name}.{constant}"] = value
+    return found
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(_is_number, value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _folder() -> Path:
+    return Path(rldp.__file__).parent / "designing"
+
+
+def path_of(module: str) -> Path:
+    return _folder().joinpath(*module.split(".")).with_suffix(".py")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is otherwise: a line, in words, and how."""
+
+    line: str
+    how: str
+    words: str
+    constant: tuple[str, Any] | None = None
+    effort: tuple[str, Any] | None = None
+    switch: Switch | None = None
+
+    @property
+    def is_of_bounds(self) -> bool:
+        """Whether the bounds are compared, and not the designs."""
+        is_bound = self.switch is not None and self.switch.is_bound
+        return is_bound or self.line in OF_BOUNDS
+
+
+def _is_called(name: str, found: str, _: bool) -> bool:
+    return name == found
+
+
+def changes() -> list[Change]:
+    """All of them: parts first, then limits of efforts, then constants."""
+    found = [Change(one.words, "changed", one.words, switch=one) for one in SWITCHES[:3]]
+    found += [Change(one.words, "left out", one.words, switch=one) for one in SWITCHES[3:]]
+    for name in oracles():
+        title = f"oracle: {name}"
+        switch = Switch(title, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
+        found.append(Change(title, "left out", title, switch=switch))
+    for name in import_module(f"{PACKAGE}.bounds.registry").BOUNDS:
+        title = f"bound: {name}"
+        switch = Switch(title, "bounds.registry.BOUNDS", _without_bound(name), is_bound=True)
+        found.append(Change(title, "left out", title, switch=switch))
+    for name, line in LIMITS.items():
+        for value in line.values:
+            found.append(Change(f"effort.{name}", f"{value:g}", line.words, effort=(name, value)))
+    now = constants()
+    for name, line in CONSTANTS.items():
+        for value in line.values or halved_and_doubled(now[name]):
+            how = f"{_shown(now[name])} → {_shown(value)}"
+            found.append(Change(name, how, line.words, constant=(name, value)))
+    return found
+
+
+def halved_and_doubled(value: float) -> tuple[float, ...]:
+    """Integers stay integers of at least 1."""
+    if isinstance(value, int):
+        return (*([max(1, value // 2)] if value > 1 else []), 2 * value)
+    return value / 2, 2 * value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_shown, value)) + ")"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+# --- what is designed ----------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A table, what is estimated, and whether the default layers are promised beside ε over F."""
+
+    table: str
+    goal: str
+    has_layers: bool = True
+    protocol: str = "best"
+
+    @property
+    def title(self) -> str:
+        layers = "layers" if self.has_layers else "F alone"
+        return f"{self.table}, {self.goal}, {layers if self.protocol == 'best' else self.protocol}"
+
+
+CASES = (
+    Case("2×2", "cells"),
+    Case("3×3", "cells"),
+    Case("3×3", "s", has_layers=False),
+    Case("5×2", "cells"),
+    Case("5×2", "s"),
+    Case("2×7", "cells"),
+    Case("2×7", "s", has_layers=False),
+    Case("2×9", "cells"),
+    Case("2×9", "cells", has_layers=False),
+    Case("2×16", "cells"),
+    Case("2×16", "s"),
+    Case("5×5", "cells"),
+    Case("5×5", "cells", has_layers=False),
+    Case("5×5", "cells", has_layers=False, protocol="ldp-optimal"),
+    Case("2×29", "cells"),
+    Case("2×42", "cells"),
+    Case("5×15", "cells"),
+    Case("16×15", "cells"),
+)
+QUICK = (
+    Case("3×3", "cells"),
+    Case("5×2", "s"),
+    Case("2×7", "cells", has_layers=False),
+    Case("2×16", "cells"),
+    Case("2×7", "cells", has_layers=False, protocol="ldp-optimal"),
+)
+SECONDS, QUICK_SECONDS = 4.0, 0.4  # nominal, of a search
+
+
+@cache
+def table(title: str) -> rldp.Table:
+    """A table by its size."""
+    adult = rldp.datasets.adult
+    known = {
+        "5×2": ("race", "sex"),
+        "2×7": ("income", "marital-status"),
+        "2×9": ("income", "workclass"),
+        "2×16": ("income", "education"),
+        "2×42": ("income", "native-country"),
+        "16×15": ("education", "occupation"),
+    }
+    if title in known:
+        return adult(*known[title])
+    if title == "5×15":
+        return _in_five_levels(adult("education", "occupation"))
+    if title == "2×29":
+        both = prices.adult("income", ("marital-status", "relationship"))
+        counts = both.counts[:, both.counts.any(axis=0)]
+        return rldp.Table(counts)
+    n_s, n_u = map(int, title.split("×"))
+    return rldp.Table(rldp.datasets.jeffreys(n_s, n_u, 1000, seed=0).table.counts + 1)
+
+
+LEVELS = (  # of education, each of several values
+    ("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"),
+    ("HS-grad",),
+    ("Some-college", "Assoc-voc", "Assoc-acdm"),
+    ("Bachelors",),
+    ("Masters", "Prof-school", "Doctorate"),
+)
+
+
+def _in_five_levels(fine: rldp.Table) -> rldp.Table:
+    labels = fine.schema.s_labels
+    rows = [fine.counts[[labels.index(label) for label in level]].sum(axis=0) for level in LEVELS]
+    return rldp.Table(rows)
+
+
+# --- running it ----------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """V of a design, a bound below it (0 where there is none), and nominal work; or what failed."""
+
+    V: float
+    bound: float
+    work: float
+    failure: str = ""
+
+
+class _Changed(SourceFileLoader):
+    """Runs a module with another number behind one of its names."""
+
+    def __init__(self, fullname: str, path: str, name: str, value: Any) -> None:
+        super().__init__(fullname, path)
+        self._name, self._value = name, value
+
+    def get_code(self, fullname: str) -> Any:
+        """Compile the source anew, with a further assignment after that of the name."""
+        path = self.get_filename(fullname)
+        tree = ast.parse(self.get_data(path), path)
+        places = [i for i, node in enumerate(tree.body) if self._name in _assigned(node)]
+        (place,) = places
+        tree.body[place + 1 : place + 1] = ast.parse(f"{self._name} = {self._value!r}").body
+        return compile(tree, path, "exec")
+
+
+def _assigned(node: ast.stmt) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+    names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return names if isinstance(node, ast.Assign | ast.AnnAssign) else set()
+
+
+class _Finder:
+    """Finds one module, to be run otherwise."""
+
+    def __init__(self, constant: str, value: Any) -> None:
+        module, _, self._name = constant.rpartition(".")
+        self._fullname, self._path, self._value = f"{PACKAGE}.{module}", path_of(module), value
+
+    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
+        """Only that module."""
+        if fullname != self._fullname:
+            return None
+        loader = _Changed(fullname, str(self._path), self._name, self._value)
+        return spec_from_file_location(fullname, self._path, loader=loader)
+
+
+def replaced(switch: Switch) -> None:
+    """Put what a switch says in the place of what is there."""
+    holder, name = place(switch)
+    setattr(holder, name, switch.instead(getattr(holder, name)))
+
+
+def place(switch: Switch) -> tuple[Any, str]:
+    """The module or class, and the name in it."""
+    *parts, name = switch.place.split(".")
+    holder: Any = import_module(PACKAGE)
+    for i, part in enumerate(parts):
+        is_module = not part[:1].isupper()
+        path = ".".join((PACKAGE, *parts[: i + 1]))
+        holder = import_module(path) if is_module else getattr(holder, part)
+    return holder, name
+
+
+def measured(
+    change: Change | None, cases: Sequence[Case], *, is_bounded: bool, seconds: float
+) -> list[Found]:
+    """The designs with a change, in this process, which has it from then on."""
+    for name in [x for x in sys.modules if x == PACKAGE or x.startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+    if change is not None and change.constant is not None:
+        sys.meta_path.insert(0, _Finder(*change.constant))
+    design = import_module(f"{PACKAGE}.design").design
+    efforts = import_module(f"{PACKAGE}.effort").EFFORTS
+    spent = import_module(f"{PACKAGE}.solvers.work").spent
+    effort = replace(efforts["quick"], rounds_work=seconds, is_bounded=is_bounded)
+    if change is not None and change.effort is not None:
+        name, value = change.effort
+        effort = replace(effort, **{name: value * seconds if name == "rounds_work" else value})
+    efforts["quick"] = effort
+    for switch in (*RIVALS, *([change.switch] if change and change.switch else [])):
+        replaced(switch)
+    return [_designed(design, case, spent) for case in cases]
+
+
+def _designed(design: Any, case: Case, spent: Callable[[], float]) -> Found:
+    F, before = rldp.ChiSquareSet(table(case.table)), spent()
+    promises = {} if case.has_layers else {"epsilon_given_u": None, "epsilon_all": None}
+    try:
+        p = design(F, EPSILON, case.protocol, goal=case.goal, effort="quick", **promises)
+    except (ArithmeticError, ValueError, IndexError, AssertionError, rldp.RldpError) as error:
+        return Found(np.inf, 0.0, spent() - before, type(error).__name__)
+    return Found(p.error.total, p.error.bound or 0.0, spent() - before)
+
+
+class Job(NamedTuple):
+    """What a process is asked for; the change by its number, None for no change."""
+
+    number: int | None
+    cases: tuple[Case, ...]
+    is_bounded: bool
+    seconds: float
+
+
+def done(job: Job) -> list[Found]:
+    change = None if job.number is None else changes()[job.number]
+    return measured(change, job.cases, is_bounded=job.is_bounded, seconds=job.seconds)
+
+
+class Worth(NamedTuple):
+    """What a change does in each case, as it is being 1, 0 and 1."""
+
+    people: list[float]
+    points: list[float]  # by which the gap rises
+    work: float  # of all cases together
+    failures: list[str]
+
+    @classmethod
+    def of(
+        cls, found: Sequence[Found], as_it_is: Sequence[Found], bounds: Sequence[Found] | None
+    ) -> Worth:
+        """Compare with designs as they are, and with bounds that were found for those, if any."""
+        with_bounds = as_it_is if bounds is None else bounds
+        known = [one.bound for one in (found if bounds is None else bounds)]
+        gaps = [_gap(one.V, bound) for one, bound in zip(found, known, strict=True)]
+        return cls(
+            [one.V / now.V for one, now in zip(found, as_it_is, strict=True)],
+            [100 * (x - _gap(b.V, b.bound)) for x, b in zip(gaps, with_bounds, strict=True)],
+            sum(one.work for one in found) / sum(now.work for now in as_it_is),
+            [one.failure for one in found if one.failure],
+        )
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether neither people nor gaps change anywhere."""
+        moved = max(abs(x - 1) for x in self.people)
+        return moved <= SAME and max(map(abs, self.points)) <= 100 * SAME
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the work stays about the same."""
+        return abs(self.work - 1) <= SAME_WORK
+
+
+def _gap(V: float, bound: float) -> float:
+    return max(0.0, 1 - bound / V)
+
+
+def _in_percent(found: Found) -> str:
+    return f"{100 * _gap(found.V, found.bound):.1f} %" if found.bound else "no bound"
+
+
+def run(effort: Effort) -> None:
+    """All changes, each in a process of its own, and a table of what each is worth."""
+    cases, seconds = (QUICK, QUICK_SECONDS) if effort.is_quick else (CASES, SECONDS)
+    for library in ("scipy.optimize", "scipy.linalg", "clarabel"):
+        import_module(library)  # before processes are made of this one
+    numbered = [
+        (number, change)
+        for number, change in enumerate(changes())
+        if not (effort.is_quick and change.words.startswith(SAFETY))
+    ]
+    jobs = [Job(None, cases, is_bounded, seconds) for is_bounded in (False, True)]
+    jobs += [Job(number, cases, change.is_of_bounds, seconds) for number, change in numbered]
+    found = _all(jobs, effort.jobs)
+    searched, bounded, *others = found
+    show(
+        "The search as it is",
+        ("table, goal, promises", "V", "gap", "nominal seconds"),
+        [
+            (case.title, f"{one.V:.4g}", _in_percent(one), f"{now.work:.2f}")
+            for case, one, now in zip(cases, bounded, searched, strict=True)
+        ],
+    )
+    worth: dict[str, list[Worth]] = {}
+    rows = []
+    for (_, change), one in zip(numbered, others, strict=True):
+        as_it_is = bounded if change.is_of_bounds else searched
+        mine = Worth.of(one, as_it_is, None if change.is_of_bounds else bounded)
+        worth.setdefault(change.line, []).append(mine)
+        is_first = len(worth[change.line]) == 1
+        rows.append(_row(change, mine, cases, is_first=is_first))
+    show(
+        "What each part and constant is worth: people, gap and work, of the search as it is",
+        ("line", "change", "people", "least", "most", "where", "gap, points", "work"),
+        rows,
+    )
+    idle = {line: each for line, each in worth.items() if all(one.is_nothing for one in each)}
+    free = [line for line, each in idle.items() if all(one.is_cheap for one in each)]
+    console.print(
+        f"\nNothing within {100 * SAME:g} % of people or points of gap anywhere, nor in work:"
+    )
+    console.print(", ".join(free) or "none")
+    console.print("\nThe same, but for work:")
+    console.print(", ".join(line for line in idle if line not in free) or "none")
+
+
+def _all(jobs: Sequence[Job], processes: int) -> list[list[Found]]:
+    found = []
+    with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=1) as pool:
+        for one in pool.imap(done, jobs):
+            found.append(one)
+            if len(found) % 10 == 0:
+                console.print(f"{len(found)} of {len(jobs)}", style="dim")
+    return found
+
+
+def _row(change: Change, worth: Worth, cases: Sequence[Case], *, is_first: bool) -> list[str]:
+    has_words = is_first and change.words != change.line
+    finite = [x for x in worth.people if np.isfinite(x)]
+    where = cases[int(np.argmax(np.abs(np.log(worth.people))))].title
+    return [
+        f"{change.line}: {change.words}" if has_words else change.line,
+        change.how,
+        f"{geometric_mean(finite):.3f}" if finite else "none",
+        f"{min(worth.people):.3f}",
+        " ".join([f"{max(finite, default=np.inf):.3f}", *worth.failures]),
+        "" if worth.is_nothing else where,
+        f"{np.mean([x for x in worth.points if np.isfinite(x)]):+.1f}",
+        f"{worth.work:.2f}",
+    ]
