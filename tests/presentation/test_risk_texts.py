@@ -203,5 +203,5 @@ def test_many_values_as_one_are_named_after_the_rarest():
     pair = merging("S", ("a", "b"), 3, 0.1, 0.05)
     told = price_texts.merging_in_words([five, three, pair], TABLE)
     assert "S = a (3 of " in told
-    assert "With S = a, b and 3 more as one value, 5.0 times fewer people give" in told
+    assert "With S = a, b and 3 more as one value, 5.0 times fewer people do (for" in told
     assert "alone: 70 % fewer)" in told

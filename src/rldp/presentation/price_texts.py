@@ -109,7 +109,8 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
         f"{table.n:,} now"
     )
     told = []
-    if pair is not None and pair["saved_elsewhere"] >= _NONE:
+    is_told = pair is not None and pair["saved_elsewhere"] >= _NONE
+    if pair is not None and is_told:
         told.append(
             f"Of single values, {pair['column']} = {pair['labels'][0]} ({pair['records']:,} of "
             f"{table.n:,} records) costs most: with {_others(pair)} as one value, {_times(pair)} "
@@ -120,7 +121,7 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     if group is not None and group["saved_elsewhere"] >= _NONE:
         told.append(
             f"With {group['column']} = {group['labels'][0]}, {_others(group)} as one value, "
-            f"{_times(group)} people {same}{_elsewhere(group)}."
+            f"{_times(group)} people {'do' if is_told else same}{_elsewhere(group)}."
         )
     elif group is not None:
         told.append("Nor do all rare values of a column together." if told else _NO_GROUP)
