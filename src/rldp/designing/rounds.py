@@ -32,6 +32,9 @@ from rldp.designing.solvers.work import Clock, is_past
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 5e-4, 1e-4  # of the error: first, in the end, last
 _NEARER = 0.8  # of the barrier, from one round to the next
 _LAST_STEPS = 40  # of Newton at the end of the search, at most
+# Random subsets are nearly as good as the best plain LDP together: without them 16×15 cells begin
+# with ten times its error
+_BEGUN = 6  # times the number of cells
 _NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 6, 300, 3000  # in the master: times cells, least, most
@@ -117,12 +120,14 @@ class Rounds:
         """
         self._weights, self._pulled_in, self._deadline = weights, pulled_in, deadline
         self._cells, self._shape, self._factor = weights.size, weights.shape, factor
+        self._random = np.random.default_rng(0)  # the same search every time
+        subsets = self._subsets(int(_BEGUN * weights.size), np.array(1 / (1 + factor)))
+        seeds = subsets if seeds is None else np.concatenate([seeds, subsets])
         columns, masses = begin_columns(weights, factor, seeds, distinct=distinct)
         columns = pulled_in(columns / self._sums(columns)[:, None, None])
         self.master = BarrierMaster(goal.A, columns.reshape(len(columns), -1), masses)
         self._minimax = None if goal.known is None else MinimaxWeights(goal.A, goal.known)
         self._goal = goal
-        self._random = np.random.default_rng(0)  # the same search every time
 
     def _sums(self, columns: Array) -> Array:
         return np.asarray((columns * self._weights).sum(axis=(1, 2)))
@@ -177,12 +182,12 @@ class Rounds:
         n_new = -(-most // _NEW)
         n_used = min(most - n_new, len(order))
         used = master.columns[self._random.choice(order, n_used, replace=False)]
-        T = np.concatenate([used.reshape(-1, *self._shape), self._new(n_new)])
+        new = self._subsets(n_new, self._random.random((n_new, 1, 1)))
+        T = np.concatenate([used.reshape(-1, *self._shape), new])
         return np.asarray(T / self._sums(T)[:, None, None])
 
-    def _new(self, n: int) -> Array:
-        """Columns with two values at random, which are private whatever is promised."""
-        share = self._random.random((n, 1, 1))
+    def _subsets(self, n: int, share: Array) -> Array:
+        """Columns that are high on random subsets, and so private whatever is promised."""
         is_high = self._random.random((n, *self._shape)) < share
         return np.where(is_high, self._factor, 1.0)
 
