@@ -166,17 +166,15 @@ def test_a_merging_says_whose_promise_it_changes():
     income, age = rldp.Column("income", ("a", "b", "c")), rldp.Column("age", ("70+", "80+", "90+"))
     schema = rldp.Schema((income,), (age, rldp.Column("sex", ("f", "m"))))
     table = rldp.Table.from_schema(np.arange(18).reshape(3, 6), schema)
-    one = merging("age", ("90+", "80+"), 7, 0.2)
+    one = merging("age", ("90+", "80+"), 7, 0.2, 0.1)
     (row,) = price_texts.merging_rows([one])
-    assert row == ("age: 90+ with 80+", "7", "80", "20 % fewer", "none")
+    assert row == ("age: 90+ with 80+", "7", "80", "20 % fewer", "10 % fewer")
     told = price_texts.merging_in_words([one], table)
     assert told.startswith("Of single values, age = 90+ (7 of 153 records) costs most: with 80+")
     assert "20 % fewer people give the estimates" in told
-    assert "have with 153 now (for the estimates of other values alone: none)" in told
+    assert "have with 153 now (for the estimates of other values alone: 10 % fewer)" in told
     assert "which of its values it is, and not all of U, has the limit whatever is true" in told
     assert "What is promised about income" not in told
-    none = price_texts.merging_in_words([one | {"saved": 0.0}], table)
-    assert none.startswith("No merging that was tried saves anybody.")
 
     of_s = merging("income", ("c", "b"), 3, 0.5, 0.3)
     told = price_texts.merging_in_words([of_s, one], table)
@@ -186,15 +184,24 @@ def test_a_merging_says_whose_promise_it_changes():
     assert price_texts.merging_rows([of_s])[0][3:] == ("50 % fewer", "30 % fewer")
 
 
+def test_what_sums_cost_is_no_price_of_a_rare_value():
+    none = merging("S", ("a", "b"), 3, 0.07)
+    assert price_texts.merging_rows([none])[0][3:] == ("7 % fewer", "none")
+    told = price_texts.merging_in_words([none], TABLE)
+    assert told.startswith("No single value that was tried costs the estimates of other values")
+    assert "costs most" not in told
+    group = merging("S", tuple("abc"), 3, 0.1)
+    assert "Nor do all rare" in price_texts.merging_in_words([none, group], TABLE)
+    assert price_texts.merging_in_words([group], TABLE).startswith("All rare values of a column")
+
+
 def test_many_values_as_one_are_named_after_the_rarest():
-    five = merging("S", tuple("abcde"), 3, 0.8)
-    three = merging("S", tuple("abc"), 3, 0.4)
+    five = merging("S", tuple("abcde"), 3, 0.8, 0.7)
+    three = merging("S", tuple("abc"), 3, 0.4, 0.2)
     rows = price_texts.merging_rows([five, three])
     assert [row[0] for row in rows] == ["S: a with b and 3 more", "S: a with b and c"]
-    pair = merging("S", ("a", "b"), 3, 0.1)
+    pair = merging("S", ("a", "b"), 3, 0.1, 0.05)
     told = price_texts.merging_in_words([five, three, pair], TABLE)
     assert "S = a (3 of " in told
     assert "With S = a, b and 3 more as one value, 5.0 times fewer people do (for" in told
-    assert "times fewer" not in price_texts.merging_in_words([pair, three | {"saved": 0.05}], TABLE)
-    alone = price_texts.merging_in_words([five], TABLE)
-    assert alone.startswith("With S = a, b and 3 more as one value, 5.0 times fewer people give")
+    assert "alone: 70 % fewer)" in told

@@ -391,14 +391,14 @@ def _groups(table: Table, column: Column, values: int) -> list[tuple[int, ...]]:
     counts = _by_value(table, column)
     shares = (counts + 0.5) / (counts + 0.5).sum(axis=0)  # a value that nobody has tells nothing
     found: dict[frozenset[int], tuple[int, ...]] = {}
-    is_sensitive = _is_sensitive(table, column)
-    rarity = counts.sum(axis=0) if is_sensitive else counts.min(axis=0)
-    for rare in np.argsort(rarity, kind="stable")[:values].tolist():
+    people = counts.sum(axis=0)
+    # F is about people of one s, so a value of U counts as rare that is rare in some group of S
+    first = people if _is_sensitive(table, column) else counts.min(axis=0)
+    for rare in np.lexsort((people, first))[:values].tolist():
         apart = np.abs(shares - shares[:, [rare]]).sum(axis=0)
         apart[rare] = np.inf
         pair = rare, int(apart.argmin())
         found.setdefault(frozenset(pair), pair)
-    people = counts.sum(axis=0)
     order = np.argsort(people, kind="stable")
     for share in _RARE:
         group = order[people[order] < share * table.n].tolist()

@@ -20,6 +20,7 @@ _WHOM = {
 }
 MERGING_HEADS = ("as one value", "records", "people", "saved", "other values")
 _LISTED, _TIMES = 3, 1.5  # values that are named; a factor that is told as one
+_NO_GROUP = "All rare values of a column together cost the estimates of other values nothing."
 _NONE = 5e-4  # share of people that is not told
 HEADS = ("level", "odds at most", "guessed rightly", "± points", "people")
 
@@ -102,29 +103,29 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     """Which values cost most, and on what the figures are about."""
     pairs = [one for one in found if len(one["labels"]) == 2]
     groups = [one for one in found if len(one["labels"]) > 2]
-    pair, group = (max(some, key=_saved, default=None) for some in (pairs, groups))
+    pair, group = (max(some, key=_worth, default=None) for some in (pairs, groups))
     same = (
         f"give the estimates that are left the root mean squared error that they have with "
         f"{table.n:,} now"
     )
     told = []
-    if pair is not None and pair["saved"] >= _NONE:
+    is_told = pair is not None and pair["saved_elsewhere"] >= _NONE
+    if pair is not None and is_told:
         told.append(
             f"Of single values, {pair['column']} = {pair['labels'][0]} ({pair['records']:,} of "
             f"{table.n:,} records) costs most: with {_others(pair)} as one value, {_times(pair)} "
             f"people {same}{_elsewhere(pair)}."
         )
-    if group is not None and group["saved"] > max(map(_saved, pairs), default=_NONE):
+    elif pair is not None:
+        told.append("No single value that was tried costs the estimates of other values anything.")
+    if group is not None and group["saved_elsewhere"] >= _NONE:
         told.append(
             f"With {group['column']} = {group['labels'][0]}, {_others(group)} as one value, "
-            f"{_times(group)} people {'do' if told else same}{_elsewhere(group)}."
+            f"{_times(group)} people {'do' if is_told else same}{_elsewhere(group)}."
         )
-    if told:
-        told.append(
-            "Today the estimates of the merged value are sums, so that their errors fall anyway."
-        )
-    else:
-        told.append("No merging that was tried saves anybody.")
+    elif group is not None:
+        told.append("Nor do all rare values of a column together." if told else _NO_GROUP)
+    told.append("Estimates for the merged value are sums today, so that their errors fall anyway.")
     told.append("Each was designed anew, with the values as one. To merge them, do it in the data.")
     schema = table.schema
     names = {one["column"] for one in found}
@@ -143,8 +144,8 @@ def merging_in_words(found: Sequence[MergingPrice], table: Table) -> str:
     return " ".join(told)
 
 
-def _saved(one: MergingPrice) -> float:
-    return one["saved"]
+def _worth(one: MergingPrice) -> tuple[float, float]:
+    return one["saved_elsewhere"], one["saved"]
 
 
 def _others(one: MergingPrice) -> str:
