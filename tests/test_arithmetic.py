@@ -1,8 +1,7 @@
-"""Functions and products that round alike on every processor, and that designs use no others."""
+"""Functions and products that round alike on every processor."""
 
 from __future__ import annotations
 
-import ast
 import math
 
 import numpy as np
@@ -20,7 +19,6 @@ from rldp.arithmetic import (
     matmul,
     power,
 )
-from tests.test_standards import SOURCE
 
 POSITIVE = st.floats(1e-300, 1e300)
 SMALL = st.floats(-700, 700)
@@ -92,67 +90,3 @@ def test_rows_that_depend_on_others_are_left_out(n, rank):
 def test_a_row_of_zeros_is_left_out():
     system = PositiveSystem(np.diag([2.0, 0.0, 4.0]))
     assert system.solved(np.array([2.0, 0.0, 2.0])) == pytest.approx([1.0, 0.0, 0.5])
-
-
-# What a protocol depends on; the checkers use integers, and estimates may differ in a last bit.
-DESIGNED_WITH = (
-    "channel",
-    "designing",
-    "information",
-    "leakage",
-    "levels",
-    "uncertainty",
-    "utility",
-)
-FUNCTIONS = {"cbrt", "cos", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "logaddexp2",
-             "power", "sin", "sinh", "tan", "tanh"}  # fmt: skip
-PRODUCTS = {"convolve", "correlate", "dot", "inner", "matmul", "tensordot", "vdot"}
-SORTED = {"argsort", "argpartition"}  # which of equal entries comes first
-BOUNDS = "designing/bounds/"  # they prove what no protocol exceeds, which no search depends on
-SINGULAR = {  # what has no answer from `PositiveSystem`, and decides nothing by its last bits
-    "designing/polyopt/cone.py",  # a rank
-    "designing/polyopt/solve.py",  # whether a protocol is optimal
-    "utility/goal.py",  # matrices that are nearly singular
-}
-
-
-def processor_dependent(tree: ast.Module, name: str) -> list[str]:
-    """What NumPy and SciPy compute with the instructions of one kind of processor."""
-    found = []
-    for node in ast.walk(tree):
-        match node:
-            case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
-                is_sparse = "of_v" in ast.unparse(node)
-                found += [] if is_sparse or name in SINGULAR else [f"{name}:{node.lineno} @"]
-            case ast.Attribute(value=ast.Name("np"), attr=a) if a in FUNCTIONS | PRODUCTS:
-                found.append(f"{name}:{node.lineno} np.{a}")
-            case ast.Call(func=ast.Attribute(attr=a), keywords=words) if a in SORTED:
-                is_stable = any(ast.unparse(word) == "kind='stable'" for word in words)
-                found += [] if is_stable else [f"{name}:{node.lineno} {a}"]
-            case ast.Attribute(value=ast.Attribute(attr="linalg"), attr=a) if a != "norm":
-                found += [] if name in SINGULAR else [f"{name}:{node.lineno} linalg.{a}"]
-            case ast.ImportFrom(module="scipy.linalg" | "scipy.optimize", names=names):
-                rest = {alias.name for alias in names} - {"brentq", "linprog"}
-                found += [f"{name}:{node.lineno} {a}" for a in rest]
-            case ast.keyword(arg="optimize"):
-                found.append(f"{name}:{node.lineno} optimize")
-    return found
-
-
-def test_designs_use_nothing_else():
-    found = []
-    for part in DESIGNED_WITH:
-        for path in sorted([*SOURCE.glob(f"{part}.py"), *(SOURCE / part).rglob("*.py")]):
-            name = path.relative_to(SOURCE).as_posix()
-            if not name.startswith(BOUNDS):
-                found += processor_dependent(ast.parse(path.read_text()), name)
-    assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["a @ b", "np.log(x)", "x.argsort()", "np.linalg.inv(A)", "from scipy.linalg import lstsq",
-     "np.einsum('i,i', a, b, optimize=True)", "np.argsort(x, axis=1)"],
-)  # fmt: skip
-def test_what_depends_on_the_processor_is_found(code):
-    assert processor_dependent(ast.parse(code), "some.py")
