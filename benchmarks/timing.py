@@ -90,6 +90,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *notes: str) -> None:
     """Print a table in Markdown, its first column to the left, with notes below."""
     table = Table(*columns, box=box.MARKDOWN, show_edge=True)
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:

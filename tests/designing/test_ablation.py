@@ -82,7 +82,7 @@ def test_a_change_reaches_the_search_and_its_absence_changes_nothing():
     changes = ablation.changes()
     by_name = {change.line: change for change in changes}
     # a number that is made into an attribute of a class on import
-    name = "oracles.cones._STARTS"
+    name = "oracles.cones._LEAST_STARTS"
     assert in_a_process(dataclasses.replace(by_name[name], constant=(name, 1))).work < as_it_is.work
     number = changes.index(by_name["oracle: Cones"])
     with multiprocessing.get_context("spawn").Pool(1) as pool:
