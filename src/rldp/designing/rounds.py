@@ -37,11 +37,12 @@ _LAST_STEPS = 40  # of Newton at the end of the search, at most
 _BEGUN = 6  # times the number of cells
 _NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
-_MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 6, 300, 3000  # in the master: times cells, least, most
+_MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 4, 300, 3000  # in the master: times cells, least, most
 _LEAST_LIMITED = 1000  # where influence is limited: more columns, more that keep the limit
 _CLOSED = 1e-3  # of the variance: a reduced cost that counts as none
+_CELLS, _LONGEST = 100, 4  # the work of an effort is for so many cells; times as long for more
 _WINDOW = 8  # rounds whose fall is looked at
-_LITTLE, _LITTLE_CHEAP = 1e-3, 0.03  # of the variance: a fall in them that does not count
+_LITTLE, _LITTLE_CHEAP = 1e-3, 0.1  # of the variance: a fall in them that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
 _RARE = 1e-9  # mass of a column that is not released
@@ -141,7 +142,8 @@ class Rounds:
 
     def run(self, oracles: Sequence[Oracle], effort: Effort, told: Progress = untold) -> None:
         """Rounds with each oracle in turn, until the last one gains little or the work is done."""
-        clock, barrier = Clock(effort.rounds_work, self._deadline), _FIRST_BARRIER
+        work = effort.rounds_work * float(np.clip(self._cells / _CELLS, 1.0, _LONGEST))
+        clock, barrier = Clock(work, self._deadline), _FIRST_BARRIER
         for oracle in oracles:
             is_last = oracle is oracles[-1]
             little, patience = (_LITTLE, effort.patience) if is_last else (_LITTLE_CHEAP, 1)

@@ -22,6 +22,7 @@ _RIDGES = (1e-12, 1e-9, 1e-6)  # of the diagonals of J and of the Hessian, until
 _REPAIRS = 2  # of masses whose columns do not sum to 1 quite exactly
 _START = 1e-3  # mass of a new column, of the mean mass
 _STEPS = 30  # of Newton to the next barrier, at most: a handful is usual
+_WHOLE = 0.8  # of a step: near enough to where Newton's steps lead
 _FASTER = 0.5  # of the barrier, in one step
 _NEAR, _SUMS = 1.5, 1e-3  # times the barrier, and what columns may miss of 1: near enough
 _FLOPS = 3e10  # in a nominal second
@@ -57,6 +58,7 @@ class BarrierMaster:
         self.columns = columns
         self.theta = np.maximum(masses, _START / len(columns))
         self.alpha = np.zeros(columns.shape[1])
+        self._length = 0.0  # of the last step, as a part of Newton's
         self.update()
         self.z = np.full(len(columns), self.error / len(columns)) / np.maximum(self.theta, 1e-9)
         self.z = np.minimum(self.z, self.error * 10)
@@ -128,6 +130,7 @@ class BarrierMaster:
         self.theta = theta + length * d
         self.z = z + dual_length * dz
         self.alpha = alpha
+        self._length = min(length, dual_length)
 
     def center(self, barrier: float) -> None:
         """Steps until Σ θ z is about this part of the error, and columns sum to 1 nearly.
@@ -137,7 +140,9 @@ class BarrierMaster:
         """
         for _ in range(_STEPS):
             self.step(max(barrier, _FASTER * self.barrier))
-            if self.barrier <= _NEAR * barrier and self._lack() < _SUMS:
+            is_near = self.barrier <= _NEAR * barrier and self._lack() < _SUMS
+            # new columns have hardly any mass yet as long as steps are cut short
+            if is_near and self._length > _WHOLE:
                 break
 
     def _lack(self) -> float:
