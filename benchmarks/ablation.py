@@ -80,6 +80,8 @@ CONSTANTS: Mapping[str, Line] = {
     "rounds._LEAST_MOST": Line("the same, at least"),
     "rounds._MOST_MOST": Line("the same, at most"),
     "rounds._CLOSED": Line("reduced cost that counts as none"),
+    "rounds._CELLS": Line("cells of a table for which the work of an effort is meant"),
+    "rounds._LONGEST": Line("times as much work for larger ones, at most"),
     "rounds._WINDOW": Line("rounds whose fall is looked at"),
     "rounds._LITTLE": Line("a fall in them that ends the search"),
     "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
@@ -109,6 +111,9 @@ CONSTANTS: Mapping[str, Line] = {
     "oracles.sorting._TANGENTS": Line("tangents, one after another"),
     "oracles.sorting._USED": Line("columns to begin with in a round, times the number of cells"),
     "oracles.sorting._SECONDS": Line("nominal work of sorting"),
+    "optimal.barrier_master._WHOLE": Line(
+        "of a Newton step that ends the steps of a round", (0.5, 0.95)
+    ),
     "optimal.barrier_master._TO_BOUNDARY": Line("of the way to the nearest zero", (0.8, 0.95)),
     "optimal.barrier_master._RIDGES": Line(
         SAFETY + "what is added to diagonals", ((1e-11, 1e-8, 1e-5), (1e-13, 1e-10, 1e-7))
