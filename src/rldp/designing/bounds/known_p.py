@@ -29,7 +29,7 @@ from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.solvers.linear import Programme
 
-_MOST_COLUMNS, _MOST_CELLS = 4000, 128  # some seconds
+_MOST_COLUMNS, _MOST_CELLS = 1500, 128  # some seconds
 _STEPS, _BARRIER = 80, 1e-3  # of the masses, at most, and what they leave open of the error
 _RELAXED = 1e-9  # of a limit of means: rounding does not lose a column
 

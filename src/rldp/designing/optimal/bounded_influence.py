@@ -16,11 +16,11 @@ from rldp._types import Array, Flags
 from rldp.arithmetic import PositiveSystem, matmul
 from rldp.designing.optimal.barrier_master import BarrierMaster
 
-_BARRIER, _STEPS = 1e-4, 40  # of the masses
+_BARRIER, _STEPS = 1e-3, 40  # of the masses
 _ROUNDS = 60
-_AT_ONCE = 3  # one of so many columns beyond the limit is left out in a round
+_AT_ONCE = 12  # one of so many columns beyond the limit is left out in a round
 _HARDLY = 1e-3  # of the mean mass: a column that is not released
-_LOWER, _FAILURES = 0.96, 3  # from one limit to the next, and how many may not be reached
+_LOWER, _FAILURES = 0.98, 6  # from one limit to the next, and how many may not be reached
 _EXACT = 1e-6  # what the sum of all columns may differ from 1 by
 _CONDITION = 1e-9  # of J, below which some functional may be lost
 _SAFE = 1e-3  # of the limit, for rounding
