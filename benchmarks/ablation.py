@@ -87,6 +87,7 @@ CONSTANTS: Mapping[str, Line] = {
     "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
     "rounds._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
     "rounds._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
+    "rounds._WORSE": Line("what the error may rise by then"),
     "rounds._RARE": Line(SAFETY + "mass of a column that is not released"),
     "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
     "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),

@@ -12,6 +12,7 @@ time unless there is a limit of time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import count
 
@@ -45,6 +46,7 @@ _WINDOW = 8  # rounds whose fall is looked at
 _LITTLE, _LITTLE_CHEAP = 2e-4, 0.1  # of the variance: a fall in them that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
 _HARDLY = 0.02  # of the mean mass: a column that is left out at the end
+_WORSE = 1e-3  # what the error may rise by then
 _RARE = 1e-9  # mass of a column that is not released
 _SETTLED = 1e-6  # difference of sums of rows that certification can repair
 _DIGITS = 7  # by which columns are told apart
@@ -233,8 +235,12 @@ class Rounds:
             return
         master = self.master
         master.settle(_LAST_BARRIER, _LAST_STEPS)
+        whole, error = copy(master), master.error
         master.keep(master.theta > _HARDLY * master.theta.mean())
         master.settle(_LAST_BARRIER, _LAST_STEPS)
+        # where few columns have nearly all of the mass, the others were needed for the sums
+        if not (master.is_settled and master.error < (1 + _WORSE) * error):
+            self.master = master = whole
         if self._minimax is not None:
             self._minimax.settle(master, _LAST_BARRIER)
 
@@ -244,7 +250,9 @@ class Rounds:
         """The columns that are released, and their error; a bound with the weights it is for."""
         self.master.keep(self.master.theta > _RARE)
         self.master.repair()
-        Q = (self.master.columns.T * self.master.theta).reshape(*self._shape, -1)
+        # masses that were not settled may be repaired to less than none: the rest is completed
+        masses = np.maximum(self.master.theta, 0.0)
+        Q = (self.master.columns.T * masses).reshape(*self._shape, -1)
         weights = self.weights if weights is None else weights
         return ErrorSolution(
             _complete(Q, self._factor), self.master.error, bound, weights, is_interrupted

@@ -9,12 +9,15 @@ come from the middle of what is optimal rather than from a corner, which steadie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from rldp._types import Array, Flags
+from rldp.arithmetic import PositiveSystem
 from rldp.designing.solvers.work import spend
 
 _TO_BOUNDARY = 0.9  # of the way to the nearest θ = 0 or z = 0
@@ -29,21 +32,19 @@ _FLOPS = 3e10  # in a nominal second
 
 
 class _System:
-    """Solutions of A x = b for a positive definite matrix, with as small a ridge as goes."""
+    """Solutions of A x = b for a symmetric matrix, positive definite up to a small ridge."""
+
+    solved: Callable[[Array], Array]
 
     def __init__(self, A: Array) -> None:
         diagonal = np.diagonal(A).copy()
         for ridge in _RIDGES:
             A[np.diag_indices_from(A)] = diagonal * (1 + ridge)
             with suppress(LinAlgError):
-                self._factor = cho_factor(A, check_finite=False)
-                break
-        else:
-            raise FloatingPointError("the columns of a search are not numbers, or all alike")
-
-    def solved(self, b: Array) -> Array:
-        """A⁻¹ b, for one vector or for columns."""
-        return np.asarray(cho_solve(self._factor, b, check_finite=False))
+                factor = cho_factor(A, check_finite=False)
+                self.solved = partial(cho_solve, factor, check_finite=False)
+                return
+        self.solved = PositiveSystem(A).solved  # which leaves out rows that depend on others
 
 
 class BarrierMaster:
@@ -144,6 +145,11 @@ class BarrierMaster:
             # new columns have hardly any mass yet as long as steps are cut short
             if is_near and self._length > _WHOLE:
                 break
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the masses are those of a protocol, up to what `repair` repairs."""
+        return self._lack() < _SUMS
 
     def _lack(self) -> float:
         """What the sum of all columns differs from 1 by, at most."""
