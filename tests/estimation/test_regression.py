@@ -231,7 +231,7 @@ def test_intervals_cover_and_the_doubt_is_rare(protocols):
             found.append((r.coefficients - TRUTH) / r.std_error)
             doubts += r.is_doubtful
     for found in z.values():
-        assert 0.935 < np.mean(np.abs(found) < 1.96) < 0.965
+        assert 0.935 <= np.mean(np.abs(found) < 1.96) <= 0.965
         assert np.std(found) == pytest.approx(1.0, abs=0.1)  # three standard errors
         assert not 0.935 < np.mean(np.abs(found) < 1.96 / 1.15) < 0.965  # with smaller errors
     assert doubts <= 3

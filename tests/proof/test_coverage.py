@@ -15,6 +15,7 @@ FILES = (
     "test_forged_claims.py",
     "test_guarantees.py",
     "test_parts.py",
+    "test_set_files.py",
     "test_polytope_claims.py",
     "test_work.py",
 )

@@ -61,8 +61,6 @@ def compare(
         cells_limit=designable_cells(protocol or ["polyopt"]),
         encoding=encoding,
     )
-    if not json:
-        show.labels(F)
     from rldp.designing.compare import compare as compare_all
 
     wanted = {
@@ -85,6 +83,7 @@ def compare(
         known = {"protocols": records, "prices": [one.summary for one in priced]}
         show.as_json(known if is_priced else records)
     else:
+        show.labels(F)
         comparison(records, F, goal)
         for one in priced:
             one.show()

@@ -115,8 +115,6 @@ def design(
         cells_limit=designable_cells([protocol]),
         encoding=encoding,
     )
-    if not json:
-        show.labels(F)
     wanted: dict[str, Any] = {
         "worst": worst,
         "influence": influence,
@@ -144,6 +142,7 @@ def design(
     if json:
         show.as_json(show.protocol_summary(p, output) | priced.summary)
     else:
+        show.labels(F)
         show.protocol(p)
         priced.show()
         if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
