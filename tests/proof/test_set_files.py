@@ -10,7 +10,7 @@ from rldp.proof import ProofError, check
 from tests.support.files import TESTS
 
 VECTORS = TESTS / "vectors"
-# Written otherwise, they say the same: files must be written one way, which those who load them check
+# Written in another way they say the same; those who load files ask for the one way
 SAME = {"sets-levels-zeros.json", "sets-part-extra.json", "sets-partition-zeros.json"}
 
 
@@ -42,7 +42,7 @@ def test_false_and_damaged_files_are_refused():
     assert taken == SAME
 
 
-def test_a_channel_of_sets_brings_no_multipliers():
+def test_multipliers_beside_a_channel_of_sets_are_refused():
     document = json.loads((VECTORS / "accept" / "whole-all-sets.json").read_text())
     document["certificate"]["multipliers"] = {"upper": [], "lower": []}
     with pytest.raises(ProofError, match="no multipliers"):
