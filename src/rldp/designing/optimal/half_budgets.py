@@ -16,7 +16,7 @@ from rldp.arithmetic import exp
 from rldp.designing.column_generation.master import Master, simple_columns
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.polyopt.product_pricing import ProductPricing
+from rldp.designing.polyopt.exact_pricing import ProductPricing
 from rldp.designing.solvers.work import Clock
 from rldp.tables.table import Table
 from rldp.uncertainty import BudgetSet, UncertaintySet

@@ -9,7 +9,6 @@ import numpy as np
 from rldp._types import Array, Flags
 from rldp.arithmetic import matmul
 from rldp.designing.polyopt.s_block import Block
-from rldp.designing.polyopt.settings import SETTINGS
 
 
 def inequalities(blocks: Sequence[Block], factor: float, *, distinct: bool) -> Array:
@@ -28,14 +27,13 @@ def inequalities(blocks: Sequence[Block], factor: float, *, distinct: bool) -> A
 
 def is_extreme(columns: Array, blocks: Sequence[Block], factor: float, *, distinct: bool) -> Flags:
     """Which columns of Γ span extreme rays: the active inequalities leave one direction."""
-    tolerances = SETTINGS.tolerances
     a = inequalities(blocks, factor, distinct=distinct)
     T = columns.reshape(len(columns), -1)
     T = T / T.max(axis=1, keepdims=True)
     rank = np.zeros(len(T), int)
     for i, column in enumerate(T):
         size = matmul(np.abs(a), column)
-        active = a[matmul(a, column) <= tolerances.active * size + tolerances.zero]
+        active = a[matmul(a, column) <= 1e-9 * size + 1e-14]
         values = np.linalg.svd(active, compute_uv=False)
-        rank[i] = int((values > tolerances.rank * values[0]).sum()) if values.size else 0
+        rank[i] = int((values > 1e-10 * values[0]).sum()) if values.size else 0
     return np.asarray(rank >= T.shape[1] - 1)

@@ -19,7 +19,6 @@ from rldp.designing.column_generation.solution import Solution
 from rldp.designing.polyopt.cone import is_extreme
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block, possible_cells
-from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.solvers.work import is_past
 from rldp.errors import TooLargeError
 from rldp.uncertainty import UncertaintySet
@@ -48,11 +47,11 @@ def robust_columns(
         )
     pricing = ExactPricing(blocks, factor, distinct=distinct)
     master = Master(p_su, possible_cells(blocks), lambda v: smallest_informations(v, F).lower)
-    if pricing.n_columns <= SETTINGS.robust.most_columns:
+    if pricing.n_columns <= 60_000:
         columns = pricing.columns()
         master.add(columns[is_extreme(columns, blocks, factor, distinct=distinct)])
         optimum = master.solved()
-        bound = optimum.value + SETTINGS.exact.closed
+        bound = optimum.value + 1e-9
         return Solution(master.protocol(optimum), optimum.value, bound)
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
     return _generated(master, pricing, deadline, progress or untold)
@@ -62,18 +61,17 @@ def _generated(
     master: Master, pricing: ExactPricing, deadline: float, progress: Progress
 ) -> Solution:
     """Column generation with the pricing of μ, keeping the columns that improve L."""
-    settings = SETTINGS.exact
     optimum, bound = master.solved(), np.inf
     try:
         while not is_past(deadline):
             duals = master.duals(optimum)
-            priced = pricing.price(duals, settings.closed, settings.columns_per_round)
+            priced = pricing.price(duals, 1e-9, 200)
             bound = min(bound, optimum.value + priced.bound)
             progress(optimum.value, bound)
             reduced_costs = _reduced_costs(master, priced.columns, duals)
-            if not (reduced_costs > settings.closed).any():
+            if not (reduced_costs > 1e-9).any():
                 break
-            master.add(priced.columns[reduced_costs > settings.closed])
+            master.add(priced.columns[reduced_costs > 1e-9])
             optimum = master.solved()
     except KeyboardInterrupt:
         return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted=True)
