@@ -13,7 +13,6 @@ import rldp
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.designing.polyopt.box import lagrangian_bound
 from rldp.designing.polyopt.box_cache import BoxCache
-from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.knapsack_box import KnapsackBox
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
@@ -22,6 +21,7 @@ from rldp.designing.polyopt.tau_interval import TauInterval
 from rldp.designing.solvers.work import Limit
 from rldp.information import mutual_information
 from tests.support import strategies as some
+from tests.support.cone import inequalities
 from tests.support.effort import many
 from tests.support.work import clock
 

@@ -34,7 +34,7 @@ SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
 KINDS = (
     *(("grr", {}), ("srr", {}), ("ue", {}), ("ir", {}), ("grr-cr", {}), ("ue-cr", {})),
     *(("polyopt", {}), ("optimal", {"time_limit": 1.0}), ("ldp-optimal", {})),
-    *(("polyopt", {"identifiable": True}), ("optimal", {"hidden": True, "time_limit": 1.0})),
+    ("optimal", {"hidden": True, "time_limit": 1.0}),
 )
 TABLE = Table([[30, 10, 0], [10, 50, 20]])
 ROUNDING = 1e-9  # of a claimed ε
@@ -276,7 +276,6 @@ def test_a_huge_channel_is_not_listed():
     ("name", "options", "which"),
     [
         ("polyopt", {}, "protocol in polyopt's cone keeps"),
-        ("polyopt", {"objective": "robust"}, "mixture of vertices of polyopt's cone guarantees"),
         ("ldp-optimal", {}, "protocol with plain LDP at this ε keeps"),
         ("optimal", {"hidden": True}, "protocol that does not read S with this ε over F keeps"),
         ("best", PAPER, "protocol with this ε over F keeps"),

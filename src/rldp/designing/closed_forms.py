@@ -9,11 +9,11 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.designing import calibrate
-from rldp.designing.draft import Draft
 from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
 from rldp.designing.families.base import Family, Parameters, Pinned, Problem
 from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.problem import Found
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import Parameter
@@ -73,12 +73,12 @@ def closed_form(
     bounds: str,
     pinned: Pinned,
     layers: Layers = UNLAYERED,
-) -> Draft:
+) -> Found:
     """The best channel of one family."""
     solution = optimum(name, F, np.array([epsilon]), bounds, pinned, layers)
     chosen = {key: plain(values[0]) for key, values in solution.items()}
     channel = FAMILIES[name].channel(F, epsilon, chosen)
-    return Draft(name, channel, chosen, {"bounds": bounds})
+    return Found(channel, name=name, parameters=chosen, options={"bounds": bounds})
 
 
 def plain(value: Array) -> Parameter:

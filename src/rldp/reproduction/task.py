@@ -20,6 +20,8 @@ from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.compare import compare
 from rldp.designing.families.base import Problem
 from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.problem import Problem as Asked
+from rldp.designing.problem import checked_effort
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.reproduction.tables import Draw, Source
@@ -194,16 +196,17 @@ def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
     kept, at_truth, seconds = [], [], []
     for epsilon in task.epsilons:
         started = time.perf_counter()
-        options = programmes.Options((Guarantee(F, epsilon),), pairs="all", effort=task.effort)
+        effort = checked_effort(task.effort)
+        as_printed = Asked((Guarantee(F, epsilon),), effort=effort, pairs="all")
         is_small = draw.table.counts.size <= _SURELY_SOLVED
         if task.bounds == PAPER:
-            found = programmes.polyopt(options)
+            found = programmes.polyopt(as_printed)
         elif is_small:
-            found = programmes.polyopt(replace(options, pairs="distinct"))
+            found = programmes.polyopt(replace(as_printed, pairs="distinct"))
         else:
-            known = programmes.polyopt(options)
+            known = programmes.polyopt(as_printed)
             go_on_unless(known.ended == INTERRUPTED)
-            distinct = replace(options, pairs="distinct")
+            distinct = replace(as_printed, pairs="distinct")
             found = programmes.polyopt(distinct, [known.channel])
         go_on_unless(found.ended == INTERRUPTED)
         Q = found.channel
