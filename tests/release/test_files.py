@@ -17,7 +17,8 @@ import pytest
 import rldp
 from rldp.errors import DataError, FileError, ParameterError
 from rldp.release import shuffle, writers
-from rldp.tables import arrow_sources, csv_source
+from rldp.tables import arrow
+from rldp.tables import csv as csv_files
 
 KEY = bytes(range(32))
 KEEPS = pytest.mark.filterwarnings("ignore::rldp.errors.KeptColumnsWarning")
@@ -49,8 +50,8 @@ def p() -> rldp.ReleaseProtocol:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 2000)
-    monkeypatch.setattr(arrow_sources, "_ROWS", 64)
+    monkeypatch.setattr(csv_files, "BLOCK", 2000)
+    monkeypatch.setattr(arrow, "ROWS", 64)
     monkeypatch.setattr(writers, "_GROUP_ROWS", 100)
 
 

@@ -14,7 +14,7 @@ from rldp.protocol.content import WHOLE, Content, check_signature, read_content
 from rldp.protocol.documents import Document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
-from rldp.tables.label_hints import hint_of_doubles
+from rldp.tables.schema import hint_of_doubles
 
 _FURTHER_SUSPECTS = 32  # pairs of all blocks of outputs but the first
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε

@@ -29,9 +29,8 @@ from rldp.release.randomness import (
 )
 from rldp.release.shuffle import Shuffle, random_order
 from rldp.release.writers import BatchWriter
-from rldp.tables.file_formats import Format, file_format, is_compressed, is_text
 from rldp.tables.record_files import STANDARD, open_records, parquet_files
-from rldp.tables.sources import Source
+from rldp.tables.sources import Format, Source, file_format, is_compressed, is_text
 
 
 def release_file(

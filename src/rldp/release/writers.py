@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rldp.release.keeping import bare_type
-from rldp.tables.file_formats import Format, is_text
+from rldp.tables.sources import Format, is_text
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 20, 64 << 20  # of a row group of Parquet
 

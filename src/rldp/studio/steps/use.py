@@ -25,7 +25,7 @@ from rldp.studio.choices import Choice, number
 from rldp.studio.jobs import Job
 from rldp.studio.session import Session
 from rldp.studio.uploads import people, profiled
-from rldp.tables.file_formats import Format
+from rldp.tables.sources import Format
 
 _ROWS = 20_000  # records drawn between two words on progress
 _METHODS = ("inversion", "likelihood", "bayes")
