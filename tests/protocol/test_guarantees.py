@@ -12,7 +12,7 @@ import pytest
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, Table
 from rldp.designing.draft import Draft, proved
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 from tests.support.stacks import pair_truth
 
 TABLE = Table([[60, 30, 7], [25, 75, 9], [30, 30, 30]], sensitive=["flu", "hiv", "none"])

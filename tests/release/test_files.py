@@ -16,7 +16,7 @@ import pytest
 
 import rldp
 from rldp.errors import DataError, FileError, ParameterError
-from rldp.release import shuffle, writers
+from rldp.release import writers
 from rldp.tables import arrow
 from rldp.tables import csv as csv_files
 
@@ -52,7 +52,7 @@ def p() -> rldp.ReleaseProtocol:
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "BLOCK", 2000)
     monkeypatch.setattr(arrow, "ROWS", 64)
-    monkeypatch.setattr(writers, "_GROUP_ROWS", 100)
+    monkeypatch.setattr(writers, "GROUP_ROWS", 100)
 
 
 def write(path: Path, table: pa.Table = RECORDS) -> Path:
@@ -158,7 +158,7 @@ def test_a_shuffle_is_new_every_time_and_uses_every_pile(p, tmp_path) -> None:
         orders.add(tuple(read(target)["id"].to_pylist()))
     assert len(orders) == 3
     assert all(sorted(order) == list(range(N)) for order in orders)
-    assert shuffle._PILE_BITS == 7
+    assert writers.PILE_BITS == 7
 
 
 def test_folders_of_parquet(p, tmp_path) -> None:

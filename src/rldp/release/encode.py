@@ -12,7 +12,7 @@ import pyarrow.compute
 from rldp._types import Flags, Integers
 from rldp.checks import checked_tuple, is_one_of, shown, unmasked
 from rldp.errors import DataError, ParameterError, Remedy
-from rldp.release.interface import Released
+from rldp.release.sampler import Released
 from rldp.tables.arrow_arrays import check_lengths
 from rldp.tables.csv import MISSING_TEXTS
 from rldp.tables.encodings import decimal_point
