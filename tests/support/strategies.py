@@ -26,7 +26,7 @@ from rldp import (
     UncertaintySet,
 )
 from rldp.designing.closed_forms import FAMILIES
-from rldp.designing.families.base import Problem
+from rldp.designing.closed_forms.base import Problem
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:

@@ -14,11 +14,10 @@ from rldp.designing import programmes
 from rldp.designing.aim import Aim
 from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.closed_forms import FAMILIES, closed_form
+from rldp.designing.closed_forms.base import UNLAYERED, Pinned
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
 from rldp.designing.error_programmes import ERROR_BOUNDS
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import UNLAYERED
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
 from rldp.designing.rivals import best_of_rivals, most_useful

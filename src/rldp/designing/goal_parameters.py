@@ -10,9 +10,8 @@ import numpy as np
 from rldp.channel import Channel
 from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
+from rldp.designing.closed_forms.base import UNLAYERED, Layers, Pinned
 from rldp.designing.draft import Draft
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.estimation.goal_errors import MOST_LISTED

@@ -20,12 +20,11 @@ from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, checked_number, shown
 from rldp.designing import error_programmes
 from rldp.designing.aim import Aim
+from rldp.designing.closed_forms import FAMILIES
+from rldp.designing.closed_forms.base import Layers, Pinned, Problem
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.column_generation.solution import Solution
 from rldp.designing.effort import checked_effort
-from rldp.designing.families import srr, ue
-from rldp.designing.families.base import Pinned, Problem
-from rldp.designing.families.layers import Layers
 from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
@@ -274,8 +273,10 @@ def _least_ldp_error(options: Options, goal: Goal) -> Outcome:
     factor = float(exp(epsilon)) * (1 - _OF_INTEGERS)
     found = _outcome(error_programmes.ldp_optimal(asked, factor))
     pinned: Pinned = {"variant": "optimised"}
-    chosen = ue.optimum(Problem(options.F, np.array([epsilon]), "sharp", pinned))
-    bits = ue.channel(options.F, epsilon, {name: values[0] for name, values in chosen.items()})
+    chosen = FAMILIES["ue"].optimum(Problem(options.F, np.array([epsilon]), "sharp", pinned))
+    bits = FAMILIES["ue"].channel(
+        options.F, epsilon, {name: values[0] for name, values in chosen.items()}
+    )
     aim = Aim(goal, options.worst, options.influence)
     searched, encoded = (aim.cost(c, options.F.table) for c in (found.channel, bits))
     return found if searched <= encoded else replace(found, channel=bits)
@@ -323,7 +324,7 @@ def srr_threshold(table: Table, largest: float = 20.0) -> float:
     largest = checked_number(largest, "largest as an ε up to 100", _THRESHOLD_STEP, 101)
 
     def is_best(epsilon: float) -> bool:
-        Q = srr.channel(F, epsilon, {}).matrix
+        Q = FAMILIES["srr"].channel(F, epsilon, {}).matrix
         return is_optimal(Q, table.p_su, F.conditional_bounds[0], epsilon)
 
     low, high = largest, np.inf

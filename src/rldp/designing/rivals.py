@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import FAMILIES, closed_form
+from rldp.designing.closed_forms.base import UNLAYERED, Layers
 from rldp.designing.draft import Draft
-from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.programmes import Options
 from rldp.designing.shrunk import Wanted, known_layers, shrunk_closed_form

@@ -19,9 +19,8 @@ import numpy as np
 from rldp.channel import Channel
 from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
+from rldp.designing.closed_forms.base import Layers, Pinned
 from rldp.designing.draft import Draft
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError

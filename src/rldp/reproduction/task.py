@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array
-from rldp.designing import calibrate, programmes
-from rldp.designing.closed_forms import FAMILIES
+from rldp.designing import programmes
+from rldp.designing.closed_forms import FAMILIES, calibrate
+from rldp.designing.closed_forms.base import Problem
+from rldp.designing.closed_forms.noise_odds import Bounds
 from rldp.designing.compare import compare
-from rldp.designing.families.base import Problem
-from rldp.designing.families.noise_odds import Bounds
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.reproduction.tables import Draw, Source

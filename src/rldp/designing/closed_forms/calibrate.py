@@ -14,8 +14,14 @@ from scipy.optimize import brentq
 
 from rldp._types import Array
 from rldp.auditing.audit import worst_log_ratio
-from rldp.designing.families.base import Family, Parameters, Pinned, Problem
-from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.designing.closed_forms.base import (
+    UNLAYERED,
+    Family,
+    Layers,
+    Parameters,
+    Pinned,
+    Problem,
+)
 from rldp.uncertainty import UncertaintySet
 
 _COARSE = 8  # halvings while the other parameters are searched anew each time
@@ -89,5 +95,5 @@ def _share(chosen: Mapping[str, Array], total: float) -> float | None:
 
 def _splits(family: Family, chosen: Mapping[str, Array]) -> dict[str, float | str]:
     """The chosen parameters that can be pinned; λ follows from the others."""
-    names = [name for name in family.PARAMETERS if name in chosen and name != "lambda"]
+    names = [name for name in family.parameters if name in chosen and name != "lambda"]
     return {name: float(chosen[name][0]) for name in names}

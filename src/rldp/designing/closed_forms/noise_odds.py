@@ -11,13 +11,15 @@ Conditions over all distributions are those of the sharp bounds with P_{y|s} any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rldp._types import Array
-from rldp.arithmetic import exp, expm1, log1p
+from rldp.arithmetic import exp, expm1, log1p, matmul
+from rldp.information import response_information, response_matrix, retention
 from rldp.uncertainty import UncertaintySet
 
 Bounds = Literal["sharp", "paper"]  # "exact" ones are found by audit, from the sharp
@@ -70,6 +72,24 @@ def conditional_odds_of_all(F: UncertaintySet, a: Array, b: Array) -> Array:
     is_single = is_possible.sum(axis=1, keepdims=True) == 1
     p_min, p_max = (is_possible & is_single).astype(float), is_possible.astype(float)
     return _odds_within(F.table.p_u_given_s, p_min, p_max, a, b)
+
+
+def information_on_u(F: UncertaintySet, k_s: Array) -> Array:
+    """I(R^S(U);U|S) at P̂ for randomised response with odds 1 + k_s, shape (..., n_s), inside CR."""
+    theta = retention(k_s, F.table.n_u)
+    return np.asarray(matmul(response_information(F.table.p_u_given_s, theta), F.table.p_s))
+
+
+def conditional_response(F: UncertaintySet, delta_s: Sequence[float]) -> tuple[Array, Array]:
+    """R^s with odds e^{δ_s}, shape (n_s, n_u, n_u), and what it makes of a draw from P̂_{U|s}.
+
+    A cell that F rules out may send anything; it sends what a draw would, and so tells nothing.
+    """
+    n_u = F.table.n_u
+    R = response_matrix(expm1(np.asarray(delta_s)), n_u)
+    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
+    is_impossible = F.conditional_bounds[1] == 0
+    return np.where(is_impossible[:, :, None], made_up[:, None, :], R), made_up
 
 
 def _odds_within(p: Array, p_min: Array, p_max: Array, a: Array, b: Array) -> Array:

@@ -1,4 +1,12 @@
-"""The closed-form protocols by name: the best parameters of each, and the channels they make."""
+"""The closed-form protocols by name: the best parameters of each, and the channels they make.
+
+base         the problem that a family solves, and what it must offer
+noise_odds   how much noise on U a share of ε requires
+response     GRR, SRR, IR, GRR-CR
+unary        UE, UE-CR
+subset_law   the information in random subsets, tabulated
+calibrate    bounds="exact": closed forms that spend all of ε over F
+"""
 
 from __future__ import annotations
 
@@ -8,18 +16,27 @@ from typing import cast
 import numpy as np
 
 from rldp._types import Array
-from rldp.designing import calibrate
+from rldp.designing.closed_forms import calibrate
+from rldp.designing.closed_forms.base import (
+    UNLAYERED,
+    Family,
+    Layers,
+    Parameters,
+    Pinned,
+    Problem,
+)
+from rldp.designing.closed_forms.noise_odds import Bounds
+from rldp.designing.closed_forms.response import GRR, GRRCR, IR, SRR
+from rldp.designing.closed_forms.unary import UE, UECR
 from rldp.designing.draft import Draft
-from rldp.designing.families import grr, grr_cr, ir, srr, ue, ue_cr
-from rldp.designing.families.base import Family, Parameters, Pinned, Problem
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import Bounds
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import Parameter
 from rldp.uncertainty import UncertaintySet
 
-FAMILIES: dict[str, Family] = {family.NAME: family for family in (grr, ue, srr, ir, grr_cr, ue_cr)}
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (GRR(), UE(), SRR(), IR(), GRRCR(), UECR())
+}
 BOUNDS = ("sharp", "exact", "paper")
 
 _CELLS_AT_ONCE = 2**14  # cells times ε values searched together: bounds the memory
@@ -46,8 +63,8 @@ def optimum(
         )
     family = FAMILIES[name]
     for parameter in pinned:
-        if parameter not in family.PARAMETERS:
-            known = ", ".join(family.PARAMETERS) or "none"
+        if parameter not in family.parameters:
+            known = ", ".join(family.parameters) or "none"
             raise ParameterError(
                 f"{name} has no parameter {parameter!r} to pin; it has: {known}.",
                 argument="parameters",

@@ -1,26 +1,61 @@
-"""What a family of protocols must offer, and how parameters are pinned."""
+"""What a closed form is asked, what it must offer, and how parameters are pinned."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from rldp._types import Array
-from rldp.arithmetic import expm1, matmul
 from rldp.channel import Channel
-from rldp.checks import as_float, shown
-from rldp.designing.families.layers import UNLAYERED, Layers
-from rldp.designing.families.noise_odds import Bounds
+from rldp.checks import as_float, checked_epsilon, shown
+from rldp.designing.closed_forms.noise_odds import Bounds
 from rldp.designing.solvers.grid_search import Grid, Objective, maximise
 from rldp.errors import ParameterError
-from rldp.information import response_information, response_matrix, retention
 from rldp.uncertainty import UncertaintySet
 
 Pinned = Mapping[str, float | str]
 Parameters = dict[str, Array]  # for each ε, first axis
+Chosen = Mapping[str, Any]  # those of one ε
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Two further levels, in nats; ∞ where nothing is asked for.
+
+    Attributes:
+        epsilon_all: P(y|s) ≤ e^c P(y|s') for every distribution, whatever someone knows beside S.
+        epsilon_given_u: Q(y|s,u) ≤ e^c Q(y|s',u), against someone who knows U.
+
+    >>> Layers(epsilon_all=4.0).all_or_given_u
+    4.0
+    """
+
+    epsilon_all: float = math.inf
+    epsilon_given_u: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Refuse what is no level."""
+        for name in ("epsilon_all", "epsilon_given_u"):
+            level = getattr(self, name)
+            if level != math.inf:
+                object.__setattr__(self, name, checked_epsilon(level))
+
+    @property
+    def all_or_given_u(self) -> float:
+        """The smaller level, for families in which both attackers see the same."""
+        return min(self.epsilon_all, self.epsilon_given_u)
+
+    def smallest(self, epsilons: Array) -> Array:
+        """The smallest of all levels, for protocols that promise ε over all distributions."""
+        return np.minimum(epsilons, self.all_or_given_u)
+
+
+UNLAYERED = Layers()
 
 
 @dataclass(frozen=True)
@@ -50,19 +85,22 @@ class Problem:
         return self.layers.smallest(self.epsilons)
 
 
-class Family(Protocol):
-    """A family of protocols: a module with these names, one file each."""
+class Family(ABC):
+    """A family of protocols."""
 
-    NAME: str
-    PARAMETERS: tuple[str, ...]  # those that can be pinned
+    name: str
+    parameters: tuple[str, ...]  # those that can be pinned
 
+    @abstractmethod
     def optimum(self, problem: Problem) -> Parameters:
         """The best parameters for every ε at once."""
 
+    @abstractmethod
     def utility(self, F: UncertaintySet, epsilons: Array, parameters: Parameters) -> Array:
         """I(X;Y) at P̂ for every ε and its parameters, by the family's theorem."""
 
-    def channel(self, F: UncertaintySet, epsilon: float, parameters: Mapping[str, Any]) -> Channel:
+    @abstractmethod
+    def channel(self, F: UncertaintySet, epsilon: float, parameters: Chosen) -> Channel:
         """The channel with the parameters of one ε."""
 
 
@@ -95,21 +133,3 @@ def best_split(objective: Objective, problem: Problem, least: Array, epsilons: A
         low, high = least[:, None], epsilons[:, None]
         epsilon_2 = maximise(objective, low, high, Grid([129], 17)).point[:, 0]
     return epsilon_2
-
-
-def information_on_u(F: UncertaintySet, k_s: Array) -> Array:
-    """I(R^S(U);U|S) at P̂ for randomised response with odds 1 + k_s, shape (..., n_s), inside CR."""
-    theta = retention(k_s, F.table.n_u)
-    return np.asarray(matmul(response_information(F.table.p_u_given_s, theta), F.table.p_s))
-
-
-def conditional_response(F: UncertaintySet, delta_s: Sequence[float]) -> tuple[Array, Array]:
-    """R^s with odds e^{δ_s}, shape (n_s, n_u, n_u), and what it makes of a draw from P̂_{U|s}.
-
-    A cell that F rules out may send anything; it sends what a draw would, and so tells nothing.
-    """
-    n_u = F.table.n_u
-    R = response_matrix(expm1(np.asarray(delta_s)), n_u)
-    made_up = np.einsum("su,suy->sy", F.table.p_u_given_s, R)
-    is_impossible = F.conditional_bounds[1] == 0
-    return np.where(is_impossible[:, :, None], made_up[:, None, :], R), made_up
