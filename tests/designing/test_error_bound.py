@@ -80,8 +80,8 @@ def test_it_lies_below_what_a_search_finds_and_rises_with_divisions(kind):
     columns = found.Q.reshape(6, -1).T
     columns = columns / (columns @ table.p_su.ravel())[:, None]
     bounds = [Relaxation(private, columns, A, E).bound(divisions) for divisions in (0, 2)]
-    assert 0.75 * found.error < bounds[0] <= bounds[1] <= found.error
-    assert bounds[1] > 0.9 * found.error
+    assert 0.75 * found.value < bounds[0] <= bounds[1] <= found.value
+    assert bounds[1] > 0.9 * found.value
 
 
 @pytest.mark.slow

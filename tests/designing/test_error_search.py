@@ -178,8 +178,6 @@ def test_the_largest_error_instead_of_the_mean():
     assert worst.largest_bound is not None
     assert 0 < worst.largest_bound <= worst.largest
     assert worst.largest_bound <= mean.largest
-    with pytest.raises(ParameterError, match="a goal other than information"):
-        rldp.design(F, 1.0, goal="information", worst=True)
 
 
 def test_the_influence_of_one_report_is_the_largest_weight():

@@ -150,5 +150,5 @@ def test_on_large_tables_conditionals_vary_apart(monkeypatch):
     columns = np.moveaxis(found.Q, 2, 0)
     assert private.excess(private.scaled(columns)).max() <= 1e-9
     ir = rldp.design(guarantees[0].uncertainty, 1.0, "ir", epsilon_given_u=1.0, epsilon_all=3.0)
-    assert found.utility > ir.utility
-    assert found.utility <= found.bound <= chain_rule_bound(guarantees, MIDDLE, np.inf)
+    assert found.value > ir.utility
+    assert found.value <= found.bound <= chain_rule_bound(guarantees, MIDDLE, np.inf)

@@ -139,7 +139,7 @@ def test_column_generation_finds_the_optimum_over_all_columns(table, epsilon, ki
     some_cells = possible_cells(blocks)
     unit = max(gains.max(), 1e-12)
     plain = linprog(-gains / unit, A_eq=columns[:, some_cells].T, b_eq=np.ones(some_cells.sum()))
-    assert found.utility == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
+    assert found.value == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
 
 
 @given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(some.SETS))
@@ -285,8 +285,8 @@ def test_tabulated_and_searched_columns_have_the_same_optimum(table, epsilon, ki
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(vars(SETTINGS.exact), "most_tabulated", 0)
         searched = solved(F, epsilon, distinct=distinct)
-    assert listed.utility == pytest.approx(searched.utility, abs=2e-9)
-    assert min(listed.bound, searched.bound) >= max(listed.utility, searched.utility) - 1e-12
+    assert listed.value == pytest.approx(searched.value, abs=2e-9)
+    assert min(listed.bound, searched.bound) >= max(listed.value, searched.value) - 1e-12
 
 
 @pytest.mark.parametrize(("share", "n_outputs"), [(1e-11, 4), (1e-9, 5)])
@@ -319,10 +319,10 @@ def test_never_below_srr_or_grr(seed):
 def test_more_pairs_cost_utility_and_smaller_sets_gain_it(table, epsilon):
     epsilon = min(epsilon, 6.0)
     F = ChiSquareSet(table)
-    kept = solved(F, epsilon).utility
-    assert solved(F, epsilon, distinct=False).utility <= kept + 1e-9
-    assert solved(AllDistributions(table), epsilon).utility <= kept + 1e-9
-    assert solved(KnownDistribution(table), epsilon).utility >= kept - 1e-9
+    kept = solved(F, epsilon).value
+    assert solved(F, epsilon, distinct=False).value <= kept + 1e-9
+    assert solved(AllDistributions(table), epsilon).value <= kept + 1e-9
+    assert solved(KnownDistribution(table), epsilon).value >= kept - 1e-9
 
 
 @given(some.tables(max_s=3, max_u=2), some.epsilons)

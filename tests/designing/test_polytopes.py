@@ -70,8 +70,8 @@ def test_vertices_and_cutting_planes_find_the_same_optimum(size, epsilon):
     by_cuts = optimal_columns(Problem((Guarantee(cuts, epsilon),)))
     for found in (by_cones, by_cuts):
         _check_private(found.Q, cones.points, epsilon)
-        assert found.utility <= min(by_cones.bound, by_cuts.bound) + 1e-9
-    assert by_cones.utility == pytest.approx(by_cuts.utility, abs=2e-3)
+        assert found.value <= min(by_cones.bound, by_cuts.bound) + 1e-9
+    assert by_cones.value == pytest.approx(by_cuts.value, abs=2e-3)
 
 
 def _check_private(Q, points, epsilon):

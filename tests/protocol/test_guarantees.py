@@ -13,7 +13,7 @@ import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, Table
 from rldp.designing.certify import proved
 from rldp.designing.problem import Found
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 from tests.support.stacks import pair_truth
 
 TABLE = Table([[60, 30, 7], [25, 75, 9], [30, 30, 30]], sensitive=["flu", "hiv", "none"])

@@ -7,8 +7,6 @@ prices            what promises cost, and what merging values of U saves, in peo
 catalogue         protocols by name
 stack             the guarantees of a design
 closed_forms      protocols given by formulas
-families          one module for each closed form
-calibrate         closed forms that spend all of ε over F
 shrunk            closed forms under guarantees that their formulas do not know
 rivals            those of them that are better than what a search found
 goal_parameters   closed forms with the least error for a goal

@@ -9,9 +9,9 @@ import numpy as np
 
 from rldp.channel import Channel
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 from rldp.estimation.goal_errors import MOST_LISTED
 

@@ -17,10 +17,8 @@ from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import as_float, shown
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import Layers
 from rldp.designing.solvers.work import Limit
-from rldp.designing.stack import Stack
+from rldp.designing.stack import Layers, Stack
 from rldp.errors import ParameterError
 from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter
@@ -131,7 +129,7 @@ class Problem:
     progress: SearchProgress = untold
     bounds: str = "sharp"
     pairs: str = "distinct"
-    pinned: Pinned = field(default_factory=dict)
+    pinned: Mapping[str, float | str] = field(default_factory=dict)
     neighbours: tuple[Channel, ...] = ()
 
     def __post_init__(self) -> None:

@@ -18,9 +18,8 @@ from rldp.arithmetic import exp
 from rldp.channel import Channel
 from rldp.checks import checked_number
 from rldp.designing import error_programmes
-from rldp.designing.families import srr, ue
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.base import Problem as Formula
+from rldp.designing.closed_forms import FAMILIES
+from rldp.designing.closed_forms.base import ParameterProblem, Pinned
 from rldp.designing.optimal.private_columns import simplified
 from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
@@ -104,8 +103,10 @@ def _least_ldp_error(problem: Problem) -> Found:
     epsilon = problem.least_level
     found = error_programmes.ldp_optimal(problem, float(exp(epsilon)) * (1 - _OF_INTEGERS))
     pinned: Pinned = {"variant": "optimised"}
-    chosen = ue.optimum(Formula(problem.F, np.array([epsilon]), "sharp", pinned))
-    bits = ue.channel(problem.F, epsilon, {name: values[0] for name, values in chosen.items()})
+    family = FAMILIES["ue"]
+    chosen = family.optimum(ParameterProblem(problem.F, np.array([epsilon]), "sharp", pinned))
+    one = {name: values[0] for name, values in chosen.items()}
+    bits = family.channel(problem.F, epsilon, one)
     is_better = problem.cost(found.channel) <= problem.cost(bits)
     return found if is_better else replace(found, channel=bits)
 
@@ -157,7 +158,7 @@ def srr_threshold(table: Table, largest: float = 20.0) -> float:
     largest = checked_number(largest, "largest as an ε up to 100", _THRESHOLD_STEP, 101)
 
     def is_best(epsilon: float) -> bool:
-        Q = srr.channel(F, epsilon, {}).matrix
+        Q = FAMILIES["srr"].channel(F, epsilon, {}).matrix
         return is_optimal(Q, table.p_su, F.conditional_bounds[0], epsilon)
 
     low, high = largest, np.inf

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rldp.designing.closed_forms import FAMILIES, closed_form
-from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.problem import Found, Problem
 from rldp.designing.shrunk import shrunk_closed_form
 from rldp.designing.solvers.work import is_past
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 
 _GRID = 0.1  # of the error: what a grid of parameters may miss of the best ones

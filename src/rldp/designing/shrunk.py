@@ -17,10 +17,10 @@ import numpy as np
 
 from rldp.channel import Channel
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.families.layers import Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.designing.stack import Layers
 from rldp.errors import ParameterError
 from rldp.leakage import views
 from rldp.uncertainty import Guarantee

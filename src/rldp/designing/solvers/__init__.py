@@ -14,7 +14,7 @@ Who calls them: `column_generation.master` and `polyopt.relaxed_master` solve th
 masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with
 `best_product`, or with `product_table` where all products can be tabulated; `optimal` takes its
 cutting planes from `linear`, its columns from `conic` and its bounds from `simple_polytope` and
-`quadratic_bound`; `families` chooses parameters with `grid_search`.
+`quadratic_bound`; `closed_forms` chooses parameters with `grid_search`.
 
 Glossary.
 
