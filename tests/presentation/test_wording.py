@@ -23,7 +23,7 @@ from rldp.presentation.promises import (
     promise,
     risk_levels,
 )
-from rldp.presentation.texts import error_gap_in_words, gap_in_words, title
+from rldp.presentation.texts import error_gap_in_words, gap_in_words
 from rldp.tables.schema import Column, Schema
 from rldp.utility.goal import Goal, GoalError
 from tests.auditing.test_risk import cases
@@ -315,7 +315,3 @@ def test_a_gap_above_the_value_is_told_in_times():
     p = design(ChiSquareSet(Table([[5, 0, 3], [2, 0, 9]])), 0.01, "grr")
     p = dataclasses.replace(p, optimality_gap=3 * p.utility)
     assert gap_in_words(p).endswith(", 3 times what it keeps")
-
-
-def test_a_mixture_has_the_titles_of_both():
-    assert title("polyopt+grr-cr").count("mixed with") == 1

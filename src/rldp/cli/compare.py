@@ -85,12 +85,9 @@ def compare(
             **wanted,
         )
     left = [name for name in names if name not in {record["protocol"] for record in records}]
-    priced = (
-        []
-        if left
-        else [prices.Priced(F, e, wanted, with_prices, mergings) for e in dict.fromkeys(epsilon)]
-    )
-    if plot is not None:
+    some = [] if left else list(dict.fromkeys(epsilon))  # at Ctrl-C nothing more is searched
+    priced = [prices.Priced(F, e, wanted, with_prices, mergings) for e in some]
+    if plot is not None and not left:
         from rldp.designing.people import people_needed
         from rldp.presentation import plots
 
@@ -110,7 +107,7 @@ def compare(
         comparison(records, F, goal)
         for one in priced:
             one.show()
-        if plot is not None:
+        if plot is not None and not left:
             show.note(f"Picture: {plot}")
     if left:
         print_line(f"not compared: {', '.join(left)}")
