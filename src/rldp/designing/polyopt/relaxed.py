@@ -21,7 +21,7 @@ from scipy.special import entr
 
 from rldp._types import Array, Flags, SearchProgress
 from rldp.arithmetic import exp, log, matmul
-from rldp.designing.column_generation.master import Master
+from rldp.designing.masters import Master
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.tau import (
     DIGITS,

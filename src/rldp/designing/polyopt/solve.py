@@ -23,9 +23,7 @@ from scipy.special import entr
 
 from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.progress import untold
-from rldp.designing.column_generation.solution import Solution
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.relaxed import (
     CLOSED_GAP,
@@ -38,6 +36,7 @@ from rldp.designing.polyopt.relaxed import (
 )
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.tau import Pricing, TauBisection, TauGrid, columns_of_pricing
+from rldp.designing.problem import Found, how_ended, untold
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, Limit
 from rldp.errors import TooLargeError
@@ -61,7 +60,7 @@ _LEAST_INTERVAL = 1e-3  # of τ, relative: it is not bisected further
 _TAUS = 3  # that join the grid after one proof
 _STEP = 0.3  # towards the duals of the master, doubled where nothing is found there
 
-Found = list[tuple[float, Array, float]]  # τ's, their columns and bounds on reduced costs
+Joining = list[tuple[float, Array, float]]  # τ's, their columns and bounds on reduced costs
 IsOver = Callable[[], bool]  # whether a phase has done its share
 
 
@@ -73,8 +72,8 @@ def best_columns(
     distinct: bool,
     seeds: Array | None = None,
     deadline: float | Limit = np.inf,
-    progress: SearchProgress | None = None,
-) -> Solution:
+    progress: SearchProgress = untold,
+) -> Found:
     """The protocol with the most I(X;Y) at p_su among those with columns in Γ or among the seeds.
 
     The bound of the solution holds for all protocols with columns in Γ. It is a proof in real
@@ -98,21 +97,21 @@ def best_columns(
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
     if seeds is not None:
         master.add(seeds)
-    told = progress or untold
     is_listed = ExactPricing.is_possible(blocks, factor, distinct=distinct)
     is_large = p_su.size > _MOST_EXACT_CELLS or not is_listed
     bound, is_interrupted, is_hurried = np.inf, False, False
     if is_large or p_su.size > _MOST_DIRECT_CELLS:
         search = LargeTableSearch(p_su, blocks, factor, distinct=distinct)
         clock = Clock(limit.work if is_large else _HEAD_START, limit.deadline)
-        optimum, bound, is_interrupted = search.run(master, clock, told)
+        optimum, bound, is_interrupted = search.run(master, clock, progress)
         is_hurried = clock.is_hurried
     if not is_large and not is_interrupted:
         pricing = ExactPricing(blocks, factor, distinct=distinct)
         clock = Clock(_PATIENCE * limit.work, limit.deadline)
-        optimum, bound, is_interrupted = closed(master, pricing, clock, told, bound)
+        optimum, bound, is_interrupted = closed(master, pricing, clock, progress, bound)
         is_hurried = clock.is_hurried and clock.now() > 1
-    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted, is_hurried)
+    ended = how_ended(optimum.value, bound, is_interrupted=is_interrupted, is_hurried=is_hurried)
+    return Found.of_columns(master.protocol(optimum), optimum.value, bound, ended)
 
 
 class LargeTableSearch:
@@ -253,7 +252,7 @@ class LargeTableSearch:
         self._centre.update(duals, worst)
         return np.zeros((0, *duals.shape))
 
-    def _prove(self, value: float, clock: Clock, last: float, end: float) -> Found:
+    def _prove(self, value: float, clock: Clock, last: float, end: float) -> Joining:
         """Make the bound hold for every τ, or find τ's with columns of positive reduced cost.
 
         After `last`, or if too little is left for another proof, such columns are not sought.
@@ -265,7 +264,7 @@ class LargeTableSearch:
         closed = CLOSED_GAP * value
         target = max(closed, GAP_SHARE * (bound - value))
         bisection = TauBisection(grid, duals, target, clock.passes(end))
-        found: Found = []
+        found: Joining = []
         while (now := clock.now()) < end:
             is_last = now >= last or end - now < _PROOF_RESERVE * (now - start)
             if bisection.bound <= bisection.target:

@@ -1,20 +1,25 @@
-"""Protocol files: loaded with every part checked, and proved again."""
+"""Protocol files: loaded with every part checked and ε proved again; verified; signed."""
 
 from __future__ import annotations
 
+import os
 import reprlib
 from itertools import product
+from pathlib import Path
+from typing import NamedTuple
 
+from rldp.checks import checked_path
 from rldp.decimals import shortest
 from rldp.errors import CertificateError, DataError, FileError, ParameterError
+from rldp.io.json_files import write_document
 from rldp.leakage.views import views
 from rldp.leakage.worst_pairs import MOST_SUSPECTS, level_above
 from rldp.proof import Proof, ProofError, check
-from rldp.protocol.content import WHOLE, Content, check_signature, read_content
-from rldp.protocol.documents import Document
+from rldp.protocol.documents import WHOLE, Content, Document, check_signature, read_content
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
-from rldp.tables.label_hints import hint_of_doubles
+from rldp.protocol.signatures import detached_document, read_signing_key, signature_of
+from rldp.tables.schema import hint_of_doubles
 
 _FURTHER_SUSPECTS = 32  # pairs of all blocks of outputs but the first
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
@@ -153,3 +158,47 @@ def _check_public_version(
     different = [key for key, value in ours.items() if theirs.get(key) != value]
     if different or p.fingerprint != whole.fingerprint:
         raise CertificateError(f"{name} and {shown} differ in {', '.join(different)}.")
+
+
+class Signed(NamedTuple):
+    """The file that was written, and whose signature is in it."""
+
+    path: Path
+    public_key: str
+
+
+def sign(
+    path: str | os.PathLike[str],
+    key: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    inside: bool = False,
+    replace: bool = False,
+) -> Signed:
+    """Sign a protocol file, whole or public, once it has been loaded and so checked.
+
+    Args:
+        path: the protocol file.
+        key: the file of a signing key, as `rldp new-signing-key` writes it.
+        output: the file to write; by default `path`.sig, or with `inside` the file itself.
+        inside: write the protocol file again with the signature in it, next to those by other
+            keys, instead of a file of its own.
+        replace: whether another file that is there may be replaced.
+    """
+    content = read_content(path)
+    loaded(content, path)
+    entry = signature_of(content.hash, read_signing_key(key))
+    public = entry["public_key"]
+    target = checked_path(output or (path if inside else f"{os.fspath(path)}.sig"))
+    is_itself = target.exists() and target.samefile(path)
+    if is_itself and not inside:
+        raise FileError(f"{target} is the protocol file itself; choose another file to write.")
+    if target.exists() and not replace and not is_itself:
+        raise FileError(f"{target} already exists; choose another file, or let it be replaced.")
+    if inside:
+        others = [old for old in content.signatures if old["public_key"] != public]
+        signed = {"hash": content.hash, "signatures": [*others, entry]}
+        write_document(target, content.document | signed)
+    else:
+        write_document(target, detached_document([entry]))
+    return Signed(target, public)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array, Flags
-from rldp.arithmetic import matmul
 from rldp.designing.polyopt.s_block import Block
 
 
@@ -32,8 +31,7 @@ def is_extreme(columns: Array, blocks: Sequence[Block], factor: float, *, distin
     T = T / T.max(axis=1, keepdims=True)
     rank = np.zeros(len(T), int)
     for i, column in enumerate(T):
-        size = matmul(np.abs(a), column)
-        active = a[matmul(a, column) <= 1e-9 * size + 1e-14]
+        active = a[a @ column <= 1e-9 * (np.abs(a) @ column) + 1e-14]
         values = np.linalg.svd(active, compute_uv=False)
         rank[i] = int((values > 1e-10 * values[0]).sum()) if values.size else 0
     return np.asarray(rank >= T.shape[1] - 1)

@@ -1,4 +1,10 @@
-"""Parquet and Arrow files in batches of constant size."""
+"""Parquet and Arrow files in batches of constant size.
+
+Memory is bounded by what the data say of themselves, never by what a footer says: the header
+of a compressed buffer (Arrow) or of a page (Parquet) has the number of bytes that it is unpacked
+into, and that number binds, because more is an error when it is unpacked. Both headers are read
+here, before anything is unpacked; whatever looks wrong in them is an OSError.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +22,9 @@ import pyarrow.parquet
 
 from rldp.errors import FileError
 from rldp.tables.arrow_arrays import is_view, sound_indices, view_lengths
-from rldp.tables.arrow_messages import unpacked_bytes
-from rldp.tables.parquet_pages import column_pages
 from rldp.tables.sources import DAMAGE, Source, damaged
 
-_ROWS = 131_072  # records decoded at a time,
+ROWS = 131_072  # records decoded at a time,
 _VALUES = 1 << 19  # values at most, so that wide files need no more memory,
 _DECODED = 1 << 26  # and bytes of text
 _LARGEST_PAGES = 1 << 28  # bytes of pages that are unpacked at a time; most writers make 1 MB
@@ -176,7 +180,7 @@ def bounded_slices(batch: Any, names: Sequence[str]) -> Iterator[Any]:
 
 def _rows(names: Sequence[str]) -> int:
     """Records of these columns in a batch."""
-    return max(1, min(_ROWS, _VALUES // max(1, len(names))))
+    return max(1, min(ROWS, _VALUES // max(1, len(names))))
 
 
 def _is_text(kind: Any) -> bool:
@@ -289,3 +293,289 @@ class ArrowSource(Source):
     def share(self) -> float:
         """The share of the batches, or of the bytes of a stream."""
         return min(1.0, self._share)
+
+
+# Arrow: messages are tables of FlatBuffers, of which this reads what it needs.
+
+_FILE = b"ARROW1"
+_MARK = b"\xff\xff\xff\xff"  # before the length of a message; files of 2019 have none
+_LONGEST_MESSAGE = 1 << 25  # bytes of a header or footer
+_BLOCK, _BUFFER = 24, 16  # bytes of two structs
+_MESSAGE_DICTIONARY, _MESSAGE_RECORDS = 2, 3  # kinds of messages
+_HEADER_KIND, _HEADER = 1, 2  # fields of a message,
+_DICTIONARY_DATA = 1  # of a dictionary batch,
+_BUFFERS, _COMPRESSION = 2, 3  # of a record batch,
+_FOOTER_BLOCKS = (2, 3)  # and of a footer
+
+
+def unpacked_bytes(file: Any) -> int:
+    """Bytes of all dictionaries and of the largest batch, as far as they are compressed.
+
+    Args:
+        file: opened to read bytes.
+    """
+    dictionaries = largest = 0
+    size = file.seek(0, os.SEEK_END)
+    for place in _places(file, size):
+        message, body, _ = _message(file, place)
+        kind = message.number(_HEADER_KIND, 1)
+        if kind not in (_MESSAGE_DICTIONARY, _MESSAGE_RECORDS):
+            continue
+        batch = message.table(_HEADER)
+        if batch is not None and kind == _MESSAGE_DICTIONARY:
+            batch = batch.table(_DICTIONARY_DATA)
+        unpacked = 0 if batch is None else _unpacked(file, batch, body)
+        if kind == _MESSAGE_DICTIONARY:
+            dictionaries += unpacked
+        else:
+            largest = max(largest, unpacked)
+    return dictionaries + largest
+
+
+def _unpacked(file: Any, batch: _Table, body: int) -> int:
+    if batch.table(_COMPRESSION) is None:
+        return 0
+    total = 0
+    for offset, length in batch.structs(_BUFFERS, _BUFFER, ((0, 8), (8, 8))):
+        if length > 8:
+            file.seek(body + offset)
+            total += max(length, int.from_bytes(file.read(8), "little", signed=True))
+    return total
+
+
+def _places(file: Any, size: int) -> Iterator[int]:
+    """Where the messages of a file or stream begin."""
+    file.seek(0)
+    if file.read(len(_FILE)) == _FILE:
+        file.seek(size - 10)
+        length = int.from_bytes(file.read(4), "little")
+        if not 0 < length <= min(size, _LONGEST_MESSAGE):
+            raise OSError("a footer of no sensible length")
+        file.seek(size - 10 - length)
+        footer = _Table.root(file.read(length))
+        for field in _FOOTER_BLOCKS:
+            for (place,) in footer.structs(field, _BLOCK, ((0, 8),)):
+                yield place
+        return
+    place = 0
+    while place < size:
+        _, body, length = _message(file, place)
+        if not body:  # the end of the stream
+            return
+        yield place
+        place = body + length
+
+
+def _message(file: Any, place: int) -> tuple[_Table, int, int]:
+    """The message at this place, where its body begins, or 0 at the end, and its length."""
+    file.seek(place)
+    mark = file.read(4)
+    is_marked = mark == _MARK
+    length = int.from_bytes(file.read(4) if is_marked else mark, "little", signed=True)
+    start = place + 4 * (1 + is_marked)
+    if length == 0:
+        return _Table(b"", 0), 0, 0
+    if not 0 < length <= _LONGEST_MESSAGE:
+        raise OSError("a message of no sensible length")
+    message = _Table.root(file.read(length))
+    body = message.number(3, 8)
+    if body < 0:
+        raise OSError("a message of no sensible length")
+    return message, start + length, body
+
+
+class _Table:
+    """A table of FlatBuffers: fields by number, most of them left out."""
+
+    def __init__(self, data: bytes, place: int) -> None:
+        """Begin at a place of the data."""
+        self._data, self._place = data, place
+        self._names = place - self._integer(place, 4) if data else 0
+
+    @classmethod
+    def root(cls, data: bytes) -> _Table:
+        """The table that the first bytes point to."""
+        return cls(data, _integer(data, 0, 4))
+
+    def _integer(self, place: int, size: int) -> int:
+        return _integer(self._data, place, size)
+
+    def _field(self, number: int) -> int:
+        """Where a field is, 0 if it is left out."""
+        if not self._data:
+            return 0
+        entry = 4 + 2 * number
+        if entry >= self._integer(self._names, 2):
+            return 0
+        offset = self._integer(self._names + entry, 2)
+        return self._place + offset if offset else 0
+
+    def number(self, field: int, size: int) -> int:
+        """An integer, 0 if it is left out."""
+        place = self._field(field)
+        return self._integer(place, size) if place else 0
+
+    def table(self, field: int) -> _Table | None:
+        """A table, None if it is left out."""
+        place = self._field(field)
+        return _Table(self._data, place + self._integer(place, 4)) if place else None
+
+    def structs(
+        self, field: int, size: int, parts: tuple[tuple[int, int], ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Integers of each struct of a list, at these places and of these sizes."""
+        place = self._field(field)
+        if not place:
+            return
+        start = place + self._integer(place, 4)
+        count = self._integer(start, 4)
+        if not 0 <= count * size <= len(self._data):
+            raise OSError("a list of no sensible length")
+        for i in range(count):
+            yield tuple(self._integer(start + 4 + i * size + at, width) for at, width in parts)
+
+
+def _integer(data: bytes, place: int, size: int) -> int:
+    if not 0 <= place <= len(data) - size:
+        raise OSError("a header that points outside of itself")
+    return int.from_bytes(data[place : place + size], "little", signed=size > 2)
+
+
+# Parquet: headers of pages are in the compact protocol of Thrift.
+
+_DICTIONARY_PAGE = 2  # a type of page
+_DELTA_BYTE_ARRAY = 7  # an encoding: each value begins as the one before
+_LONGEST_HEADER = 1 << 20
+_READ = 256  # bytes of a header at first; most have fewer
+_DEPTH = 8  # structs in structs
+_BINARY, _LIST, _SET, _MAP, _STRUCT = 8, 9, 10, 11, 12  # types of fields; lower ones are numbers
+_TRUE, _FALSE, _BYTE, _DOUBLE, _UUID = 1, 2, 3, 7, 13
+_FIXED_WIDTHS = {_BYTE: 1, _DOUBLE: 8, _UUID: 16}
+
+
+class Pages(NamedTuple):
+    """The pages of a column of a row group.
+
+    Args:
+        bytes: of the dictionary and of the largest other page, once unpacked.
+        width: bytes of a value, as the mean over a page, in the page where it is largest.
+        has_dictionary: whether a value may stand once for many records.
+        repeats: whether a value may begin as the one before, so that it can be longer than `width`.
+    """
+
+    bytes: int
+    width: int
+    has_dictionary: bool
+    repeats: bool
+
+
+def column_pages(file: Any, chunk: Any) -> Pages:
+    """What the pages of a column chunk say.
+
+    Args:
+        file: opened to read bytes.
+        chunk: `pyarrow.parquet.ColumnChunkMetaData`.
+    """
+    place, start = chunk.data_page_offset, chunk.dictionary_page_offset
+    if start is not None and 0 < start < place:
+        place = start
+    end = place + chunk.total_compressed_size
+    dictionary, largest, width, repeats, seen = 0, 0, 0, False, 0
+    while place < end and seen < chunk.num_values:  # as Arrow reads it
+        header, size = _header(file, place)
+        kind, unpacked, packed = (header.get(number, -1) for number in (1, 2, 3))
+        if unpacked < 0 or packed < 0:
+            raise OSError("a page without its size")
+        if kind == _DICTIONARY_PAGE:
+            dictionary = max(dictionary, unpacked)
+        else:
+            first, second = header.get(5, {}), header.get(8, {})
+            values = max(0, (second or first).get(1, 0))
+            seen += values
+            largest = max(largest, unpacked)
+            width = max(width, unpacked // max(1, values))
+            repeats |= _DELTA_BYTE_ARRAY in (first.get(2), second.get(4))
+        place += size + packed
+    return Pages(dictionary + largest, width, dictionary > 0, repeats)
+
+
+def _header(file: Any, place: int) -> tuple[dict[int, Any], int]:
+    """The header of the page at this place by the numbers of its fields, and its length."""
+    size = _READ
+    while size <= _LONGEST_HEADER:
+        file.seek(place)
+        compact = _Compact(file.read(size))
+        try:
+            return compact.struct(), compact.place
+        except IndexError:
+            size *= 16
+        except ValueError:
+            break
+    raise OSError("a page without a header")
+
+
+class _Compact:
+    """Thrift's compact protocol, as far as headers of pages have it."""
+
+    def __init__(self, data: bytes) -> None:
+        """Begin with the first byte."""
+        self._data, self.place = data, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Fields by number: integers and structs; others are skipped."""
+        fields: dict[int, Any] = {}
+        number = 0
+        while byte := self._byte():
+            number = number + (byte >> 4) if byte >> 4 else self._integer()
+            value = self._value(byte & 15, depth, is_field=True)
+            if value is not None:
+                fields[number] = value
+        return fields
+
+    def _value(self, kind: int, depth: int, *, is_field: bool = False) -> Any:
+        if depth > _DEPTH:
+            raise ValueError
+        if kind in (_TRUE, _FALSE):
+            self.place += not is_field  # a field's value is its type
+        elif kind in _FIXED_WIDTHS:
+            self._skip(_FIXED_WIDTHS[kind])
+        elif kind < _DOUBLE:
+            return self._integer()
+        elif kind == _BINARY:
+            self._skip(self._varint())
+        elif kind in (_LIST, _SET):
+            byte = self._byte()
+            length = byte >> 4 if byte >> 4 < 15 else self._varint()
+            for _ in range(length):
+                self._value(byte & 15, depth + 1)
+                if self.place > len(self._data):
+                    raise IndexError
+        elif kind == _STRUCT:
+            return self.struct(depth + 1)
+        else:  # maps are in no header
+            raise ValueError
+        return None
+
+    def _byte(self) -> int:
+        self.place += 1
+        return self._data[self.place - 1]
+
+    def _skip(self, size: int) -> None:
+        self.place += size
+        if self.place > len(self._data):
+            raise IndexError
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError
+
+    def _integer(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
