@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rldp.designing.design import design
     from rldp.designing.prices import MergingPrice, PromisePrice, merging_prices, promise_prices
     from rldp.designing.programmes import ceiling, srr_threshold
+    from rldp.designing.questionnaire import design_questionnaire
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import (
         CertificateError,
@@ -75,12 +76,14 @@ if TYPE_CHECKING:
     )
     from rldp.estimation.identifiability import Identifiability, identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.questionnaire import QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan, Stratum, plan
     from rldp.information import entropy, mutual_information
     from rldp.protocol.loading import load, verify
     from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.protocol.signing import sign
     from rldp.release.changes import ChangedRecord, change_epsilon, changed_record
@@ -140,6 +143,9 @@ __all__ = [
     "PolytopeSet",
     "PromisePrice",
     "PublicProtocol",
+    "PublicQuestionnaire",
+    "Questionnaire",
+    "QuestionnaireEstimate",
     "ReadingWarning",
     "Regression",
     "ReleaseProtocol",
@@ -164,6 +170,7 @@ __all__ = [
     "compare",
     "datasets",
     "design",
+    "design_questionnaire",
     "entropy",
     "estimate",
     "identifiability",
@@ -221,10 +228,13 @@ _HOMES = {
     "auditing.read_matrix": ("read_matrix",),
     "protocol.loading": ("load", "verify"),
     "protocol.public_protocol": ("PublicProtocol",),
+    "protocol.questionnaire": ("PublicQuestionnaire", "Questionnaire"),
+    "estimation.questionnaire": ("QuestionnaireEstimate",),
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
+    "designing.questionnaire": ("design_questionnaire",),
     "designing.programmes": ("ceiling", "srr_threshold"),
     "designing.solve_epsilon": ("solve_epsilon",),
     "tables.read_table": ("read_table",),

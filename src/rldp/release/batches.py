@@ -85,7 +85,7 @@ class BatchRelease:
     def is_bare(self) -> bool:
         """Whether nothing in the result needs quotes in a text file."""
         texts = (self.layout.column, *self.p.report_labels.all)
-        return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
+        return not self.layout.keep and not any(map(needs_quotes, texts))
 
     @discreet
     def schema(self, source: Source) -> Any:
@@ -97,14 +97,16 @@ class BatchRelease:
                 raise FileError(
                     f"Expected column {name!r} once, the file has it more than once.", column=name
                 )
-        schema = source.schema
-        kept = [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
         note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
-        kind = pa.string() if self.is_escaped else no_texts(self.p).type
-        fields = [*kept, pa.field(self.layout.column, kind)]
+        fields = self._fields(source.schema)
         if self.layout.fingerprint:
             fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
+
+    def _fields(self, schema: Any) -> list[Any]:
+        kept = [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
+        kind = pa.string() if self.is_escaped else no_texts(self.p).type
+        return [*kept, pa.field(self.layout.column, kind)]
 
     @discreet
     def release(
@@ -134,11 +136,11 @@ class BatchRelease:
         def place(row: int) -> str:
             return source.place(first + int(rows[row]))
 
-        label = _label(source)
+        label = label_of(source)
         if self.layout.missing == "drop":
-            rows = np.flatnonzero(complete_rows(_by_name(batch), self.p, label))
+            rows = np.flatnonzero(complete_rows(by_name(batch), self.p, label))
             batch = batch if len(rows) == batch.num_rows else batch.take(integer_array(rows))
-        columns = _by_name(batch)
+        columns = by_name(batch)
         s, u = record_codes(columns, self.p, label=label, place=place)
         kept = [columns[name].cast(schema.field(name).type) for name in self.layout.keep]
         words = self.source or self._keyed(columns, source.is_text, place, s, u)
@@ -154,18 +156,28 @@ class BatchRelease:
     def _keyed(
         self, columns: Any, is_text: bool, place: Callable[[int], str], s: Any, u: Any
     ) -> WordSource:
+        ids = self._ids(columns, is_text, place)
+        return self.randomness.source(self.p.fingerprint, ids, s, u)
+
+    def _ids(self, columns: Any, is_text: bool, place: Callable[[int], str]) -> Any:
         name = self.layout.record_id or ""
         ids = columns[name]
         if is_text:
             ids = pa.compute.utf8_trim_whitespace(ids.cast(pa.string()))
-        return self.randomness.source(self.p.fingerprint, id_values(ids, name, place), s, u)
+        return id_values(ids, name, place)
 
 
-def _by_name(batch: Any) -> dict[str, Any]:
+def needs_quotes(text: str) -> bool:
+    """Whether a text needs quotes in a text file."""
+    return _QUOTED.search(text) is not None
+
+
+def by_name(batch: Any) -> dict[str, Any]:
+    """The columns of a batch."""
     return dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
-def _label(source: Source) -> Label:
+def label_of(source: Source) -> Label:
     """The function that reads a value of a source as a label."""
     if not source.is_text:
         return plain_label

@@ -19,6 +19,7 @@ from rldp.release.encode import Missing
 from rldp.release.formulas import escaped
 from rldp.release.interface import Released
 from rldp.release.keeping import Layout
+from rldp.release.questionnaire import BlockBatches, ReleasingBlocks, checked_layout
 from rldp.release.randomness import (
     Per,
     Randomness,
@@ -35,7 +36,7 @@ from rldp.tables.sources import Source
 
 
 def release_file(
-    p: Released,
+    p: Released | ReleasingBlocks,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
@@ -62,7 +63,7 @@ def release_file(
     The reports are those of `p.release` on the whole file.
 
     Args:
-        p: the protocol, whole or public.
+        p: the protocol or questionnaire, whole or public.
         source: CSV or TSV (also with .gz), Parquet or Arrow by its name, a folder of Parquet files,
             or "-" for CSV from the standard input.
         target: a file of one of these formats, by its name. If the source is a folder, a name
@@ -99,8 +100,10 @@ def release_file(
     end = _Target.of(start, checked_path(target))
     if escape_formulas:
         _check_escapes(p, end.form)
-    layout = Layout.checked(
-        p,
+    each: Any = p  # both have what is asked of them below
+    is_questionnaire = isinstance(p, ReleasingBlocks)
+    layout = (checked_layout if is_questionnaire else Layout.checked)(
+        each,
         keep=keep,
         record_id=record_id,
         column=column,
@@ -108,14 +111,15 @@ def release_file(
         fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
         missing=missing,
     ).written(labels)
-    job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
+    batches = BlockBatches if is_questionnaire else BatchRelease
+    job = batches(each, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
     end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)
     words = SecureWords() if rng is None else rng  # for random orders
     with ExitStack() as stack:
         sources = _sources(start, stack, encoding)
         first = next(sources)
         schema = job.schema(first)
-        layout.warn(p, stacklevel=2)  # once the columns are known to exist
+        layout.warn(each, stacklevel=2)  # once the columns are known to exist
         if end.is_folder:
             return _release_folder(job, start, end.path, None if keep_file_names else words)
         writer = end.writer(job, schema, stack, replace=replace)
@@ -185,16 +189,18 @@ class _Target:
         return stack.enter_context(writer)
 
 
-def _check_escapes(p: Released, form: Format) -> None:
+def _check_escapes(p: Any, form: Format) -> None:
     """Refuse escapes in binary files, and escapes that a reader could not undo."""
     if not is_text(form):
         raise ParameterError(
             "Expected a CSV or TSV file as target of escaped formulas.", argument="escape_formulas"
         )
-    labels = p.report_labels
-    others = set(labels.all)
-    clash = next((text for text in labels.formulas if escaped(text) in others), None)
-    if clash is not None:
+    for each in getattr(p, "blocks", (p,)):
+        labels = each.report_labels
+        others = set(labels.all)
+        clash = next((text for text in labels.formulas if escaped(text) in others), None)
+        if clash is None:
+            continue
         raise ParameterError(
             f"Expected reports that an apostrophe leaves different, got {clash!r} and "
             f"{escaped(clash)!r}; write Parquet instead.",
