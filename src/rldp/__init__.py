@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import rldp.datasets as datasets
     import rldp.levels as levels
     from rldp.auditing.audit import Audit, audit
+    from rldp.auditing.questionnaire import QuestionnaireAudit, audit_questionnaire
     from rldp.auditing.read_matrix import read_matrix
     from rldp.auditing.repeated import Repeated, repeated
     from rldp.auditing.risk import Risk, risk
@@ -145,6 +146,7 @@ __all__ = [
     "PublicProtocol",
     "PublicQuestionnaire",
     "Questionnaire",
+    "QuestionnaireAudit",
     "QuestionnaireEstimate",
     "ReadingWarning",
     "Regression",
@@ -164,6 +166,7 @@ __all__ = [
     "UnaryChannel",
     "UncertaintySet",
     "audit",
+    "audit_questionnaire",
     "ceiling",
     "change_epsilon",
     "changed_record",
@@ -203,6 +206,7 @@ _HOMES = {
         "SetChannel",
         "UnaryChannel",
     ),
+    "auditing.questionnaire": ("QuestionnaireAudit", "audit_questionnaire"),
     "auditing.repeated": ("Repeated", "repeated"),
     "auditing.risk": ("Risk", "risk"),
     "errors": (

@@ -282,7 +282,7 @@ class _Budget:
 
     @classmethod
     def of(cls, alpha: Any, blocks: Sequence[Names], kind: SetMaker) -> _Budget:
-        parameters = {p.name for p in getattr(kind, "parameters", ())}
+        parameters = {p.name for p in getattr(getattr(kind, "func", kind), "parameters", ())}
         if "alpha" not in parameters:
             return cls(None, {}, kind)
         if isinstance(alpha, Mapping):
@@ -302,10 +302,9 @@ class _Budget:
             total = float(sum(given.values()))
             return cls(_not_below(given.values(), total), given, kind)
         total = _share(alpha)
-        each = total / len(blocks)
-        while each * Fraction(len(blocks)) > Fraction(total):
-            each = float(np.nextafter(each, 0))
-        return cls(total, {name: each for block in blocks for name in block}, kind)
+        each = _part(total, len(blocks))
+        by_name = {name: _part(each, len(block)) for block in blocks for name in block}
+        return cls(total, by_name, kind)
 
     def around(self, table: Table) -> UncertaintySet:
         """F of a block. A block of several columns has the α of all of them."""
@@ -317,6 +316,14 @@ class _Budget:
         while Fraction(alpha) > exact:
             alpha = float(np.nextafter(alpha, 0))
         return self.kind(table, alpha=alpha)
+
+
+def _part(total: float, n: int) -> float:
+    """The largest float of which n do not sum to more than the total."""
+    each = total / n
+    while Fraction(each) * n > Fraction(total):
+        each = float(np.nextafter(each, 0))
+    return each
 
 
 def _not_below(alphas: Any, total: float) -> float:

@@ -17,6 +17,7 @@ has the root of the sum of squares of the half widths of its parts (Zou and Donn
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -36,11 +37,11 @@ from rldp.checks import checked_mapping, checked_path, checked_tuple, discreet
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.estimation.export import framed, save_rows
 from rldp.estimation.identifiability import bounds
-from rldp.estimation.interval_estimates import Figures
+from rldp.estimation.interval_estimates import Figures, normal_quantile
 from rldp.estimation.inversion import MOST_CELLS, Inverse, Inverted, inverted
 from rldp.estimation.mixin import FEWEST_REPORTS
 from rldp.estimation.moments import moments
-from rldp.estimation.options import EstimateOptions
+from rldp.estimation.options import EstimateOptions, checked_share
 from rldp.estimation.read_reports import ReportReader
 from rldp.estimation.report_counts import ReportCounts, counts_from
 from rldp.estimation.report_origin import ReportOrigin, arrow_note, frame_note
@@ -56,7 +57,7 @@ from rldp.tables.frame_columns import column_names, narwhal, unknown_column
 from rldp.tables.parts import Part
 from rldp.tables.record_files import open_records
 from rldp.tables.schema import Schema, shown_list
-from rldp.utility.contrasts import sums_over_u
+from rldp.utility.contrasts import sums_over_s, sums_over_u
 
 _TOTAL = "(all)"
 _NOTHING = 1e-9  # of the information of a block on S: directions below are not told
@@ -639,3 +640,53 @@ def _given(blocks: Sequence[Any], counts: Mapping[str, Any]) -> dict[int, Report
         for place, block in enumerate(blocks)
         if names[place] in counts
     }
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one question of a questionnaire costs.
+
+    Attributes:
+        name: of the useful column, or "P(S)".
+        block: its block; all blocks for P(S).
+        tables: reports of the questionnaire that estimate every P(S, U) to the margin.
+        useful: the same for every P(U); for "P(S)" the same as `tables`.
+        share: of all reports that go to its block: without the block, the others would have
+            1 / (1 - share) as many.
+    """
+
+    name: str
+    block: str
+    tables: int
+    useful: int
+    share: float
+
+
+def planned(q: Any, margin: float = 0.01, level: float = 0.95) -> list[Question]:
+    """How many reports give intervals of ± `margin`, by question, at the design's frequencies.
+
+    They count all reports of the questionnaire, of which each block has its share. Intervals are
+    those of large samples.
+    """
+    margin = checked_share(margin, "margin", 0.01)
+    z = normal_quantile(checked_share(level, "level", 0.95))
+    laws, weights = q._laws, q.weights.tolist()
+    _, C = margin_weights(laws, weights)
+
+    def reports(rows: Array, V: Array) -> int:
+        worst = float(np.einsum("ix,xy,iy->i", rows, V, rows).max())
+        return max(1, math.ceil(z**2 * worst / margin**2 - 1e-9))
+
+    known = any(law.information.any() for law in laws)
+    of_s = reports(np.eye(len(C)), C) if known else 0
+    found = [Question("P(S)", "all blocks", of_s, of_s, 1.0)] if known else []
+    for p, law, w in zip(q.blocks, laws, weights, strict=True):
+        V = table_covariance(law, w, C)
+        for column in p.schema.useful:
+            collapse, schema = _collapse(p.schema, (column.name,))
+            of_u = sums_over_s(schema.n_s, schema.n_u) @ collapse
+            if not law.inverse.identified(of_u).all():
+                continue
+            cells = reports(collapse, V) if law.inverse.identified(collapse).all() else 0
+            found.append(Question(column.name, block_name(p.schema), cells, reports(of_u, V), w))
+    return found
