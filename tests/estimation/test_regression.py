@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 import rldp
 from rldp.estimation.moments import moments
-from rldp.estimation.regression.model import Model, Observations, ModelPoint, chances
+from rldp.estimation.regression.model import Model, ModelPoint, Observations, chances
 
 SCHEMA = rldp.Schema(
     (rldp.Column("income", ("low", "mid", "high")),), (rldp.Column("sex", ("f", "m")),)

@@ -18,7 +18,7 @@ from rldp.estimation.export import framed, save_rows
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.regression.covariates import Coding, arrow_columns, read_values
 from rldp.estimation.regression.model import RegressionFit, chances
-from rldp.estimation.regression.regress import EVENT, NO_EVENT
+from rldp.estimation.regression.outcome import EVENT, NO_EVENT
 from rldp.tables.frame_columns import unknown_column
 
 _WIDTH = 96  # of the text of a summary
