@@ -21,6 +21,7 @@ READ = [
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
     ROOT / "clients" / "js" / "README.md",
+    ROOT / "clients" / "r" / "README.md",
     ROOT / "benchmarks" / "RESULTS.md",
 ]
 FOLDERS = ("src", "tests", "docs", "tools", "benchmarks", "clients", "rldp")

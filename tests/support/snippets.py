@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = ROOT / "docs" / "example"
 
-LANGUAGES = {"python", "console", "text", "json", "js", "{toctree}"}
+LANGUAGES = {"python", "console", "text", "json", "js", "r", "{toctree}"}
 REASONS = {"takes minutes", "needs Spark", "needs a cluster", "opens a page", "installs packages"}
 _NOT_RUN = "# not run: "
 _SHELL = set("|<>;&$*")
