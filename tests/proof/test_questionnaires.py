@@ -15,7 +15,7 @@ from rldp.errors import CertificateError, DataError, FileError
 from rldp.intervals.questionnaire import check_questionnaire_with_intervals
 from rldp.proof import ProofError
 from rldp.proof.questionnaire import PROMISE, check_questionnaire
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 from rldp.protocol.questionnaire import exact_shares
 from tests.support.questionnaire_forgeries import FORGERIES, accepted, forged
 from tests.support.questionnaires import COLUMNS, small

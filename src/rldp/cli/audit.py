@@ -80,7 +80,7 @@ def audit(
     from rldp.auditing.repeated import repeated
     from rldp.auditing.risk import risk
     from rldp.cli import questionnaire
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
     from rldp.utility.robust import robust_utility
 
@@ -170,7 +170,7 @@ def _matrix(file: Path, options: _Options, *, is_released: bool) -> _Subject:
 
 
 def _protocol(file: Path, options: _Options) -> _Subject:
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.release_protocol import ReleaseProtocol
 
     p = load(file)

@@ -123,7 +123,7 @@ def _estimated(
 ) -> tuple[Any, Any]:
     """The protocol and the estimate, from a file of reports or from a store."""
     from rldp.collect.opening import is_store
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
 
     if reports is None:
@@ -211,7 +211,7 @@ def plan(
     check_picture_target(plot, force=force)
     from rldp.cli import questionnaire
     from rldp.estimation.sample_size import plan as planned
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
 
     wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])

@@ -113,12 +113,11 @@ def release(
     [dim]Example:  rldp release income.rldp.json survey.csv -o reports.csv --shuffle[/dim]
     """
     from rldp.auditing.audit import promise
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.public_protocol import PublicProtocol
     from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
-    from rldp.release.key_files import read_key
-    from rldp.release.randomness import Simulation
+    from rldp.release.randomness import Simulation, read_key
     from rldp.release.release_file import release_file
 
     p = load(protocol)
@@ -198,7 +197,7 @@ def new_key(
 
     [dim]Example:  rldp new-key income.key[/dim]
     """
-    from rldp.release.key_files import write_new_key
+    from rldp.release.randomness import write_new_key
 
     write_new_key(file)
     if json:

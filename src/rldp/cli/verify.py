@@ -14,7 +14,7 @@ from rldp.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
     from rldp.proof.questionnaire import QuestionnaireProof
-    from rldp.protocol.content import Content
+    from rldp.protocol.documents import Content
     from rldp.protocol.questionnaire import Questionnaire
 
 
@@ -48,8 +48,8 @@ def verify(
     [dim]Example:  rldp verify race.rldp.json --vouches race.public.json[/dim]
     """
     from rldp.proof import Proof
-    from rldp.protocol.content import PUBLIC, QUESTIONNAIRE_CLIENT, read_content
-    from rldp.protocol.loading import checked_protocol, verified
+    from rldp.protocol.documents import PUBLIC, QUESTIONNAIRE_CLIENT, read_content
+    from rldp.protocol.files import checked_protocol, verified
     from rldp.protocol.questionnaire import Questionnaire
 
     if signature is not None and signed_by is None:
@@ -116,7 +116,7 @@ def _tell_of_public(
 ) -> None:
     """What the table promises; an error unless it is signed, as nothing was proved."""
     from rldp.auditing.audit import Promise, promise
-    from rldp.protocol.loading import loaded
+    from rldp.protocol.files import loaded
     from rldp.protocol.public_protocol import PublicProtocol
     from rldp.protocol.questionnaire import PublicQuestionnaire
 
@@ -144,7 +144,7 @@ def _check_again(content: Content, file: Path) -> None:
     from rldp.intervals import check_with_intervals
     from rldp.intervals.questionnaire import check_questionnaire_with_intervals
     from rldp.proof import ProofError
-    from rldp.protocol.content import QUESTIONNAIRE
+    from rldp.protocol.documents import QUESTIONNAIRE
 
     is_questionnaire = content.document["format"] == QUESTIONNAIRE
     check = check_questionnaire_with_intervals if is_questionnaire else check_with_intervals

@@ -31,7 +31,7 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.checks import checked_mapping, checked_texts, is_one_of, shown
-from rldp.designing.effort import EFFORTS, checked_effort
+from rldp.designing.problem import EFFORTS, checked_effort
 from rldp.designing.processes import Job, designs, n_processes
 from rldp.designing.stack import AUTO
 from rldp.errors import DataError, ParameterError

@@ -33,25 +33,21 @@ import pyarrow.compute as pc
 
 from rldp._types import Array
 from rldp.channel import Channel
-from rldp.checks import checked_mapping, checked_path, checked_tuple, discreet
+from rldp.checks import checked_mapping, checked_path, checked_share, checked_tuple, discreet
 from rldp.errors import DataError, ParameterError, Remedy
 from rldp.estimation.export import framed, save_rows
 from rldp.estimation.identifiability import bounds
-from rldp.estimation.interval_estimates import Figures, normal_quantile
-from rldp.estimation.inversion import MOST_CELLS, Inverse, Inverted, inverted
-from rldp.estimation.mixin import FEWEST_REPORTS
+from rldp.estimation.interval_estimates import IntervalEstimates, normal_quantile
+from rldp.estimation.inversion import MOST_CELLS, Inverse, Inverted, inverted, weights_point
+from rldp.estimation.mixin import FEWEST_REPORTS, EstimateOptions
 from rldp.estimation.moments import moments
-from rldp.estimation.options import EstimateOptions, checked_share
-from rldp.estimation.read_reports import ReportReader
+from rldp.estimation.read_reports import ReportOrigin, ReportReader, arrow_note, frame_note
 from rldp.estimation.report_counts import ReportCounts, counts_from
-from rldp.estimation.report_origin import ReportOrigin, arrow_note, frame_note
 from rldp.estimation.result import Estimate, GoodnessOfFit
-from rldp.estimation.weights_point import weights_point
-from rldp.release.formulas import escaped
 from rldp.release.frames import is_frame
 from rldp.release.keeping import FINGERPRINT_COLUMN
 from rldp.release.questionnaire import BLOCK_COLUMN, block_name
-from rldp.release.report_labels import ReportLabels
+from rldp.release.report_labels import ReportLabels, escaped
 from rldp.tables.arrow_arrays import integer_array
 from rldp.tables.frame_columns import column_names, narwhal, unknown_column
 from rldp.tables.parts import Part
@@ -226,7 +222,7 @@ class Consistent:
         (a, a_s), (b, b_s) = self._rows(C), self._rows(D)
         return np.asarray(self._own.covariances(a, b) + ((a_s @ self._others) * b_s).sum(axis=1))
 
-    def figures(self, C: Array, level: float, family: int = 1) -> Figures:
+    def figures(self, C: Array, level: float, family: int = 1) -> IntervalEstimates:
         """Estimates of the rows of C, with intervals."""
         rows, of_s = self._rows(C)
         parts = [self._own.figures(rows, level, family)]
@@ -239,13 +235,15 @@ class Consistent:
         return _summed(parts, C @ self.p, C.min(axis=1), C.max(axis=1))
 
 
-def _summed(parts: Sequence[Figures], estimate: Array, least: Array, most: Array) -> Figures:
+def _summed(
+    parts: Sequence[IntervalEstimates], estimate: Array, least: Array, most: Array
+) -> IntervalEstimates:
     """Figures of a sum of independent estimates."""
     error = np.sqrt(sum(part.std_error**2 for part in parts))
     below = np.sqrt(sum((part.estimate - part.low) ** 2 for part in parts))
     above = np.sqrt(sum((part.high - part.estimate) ** 2 for part in parts))
     low, high = (np.clip(x, least, most) for x in (estimate - below, estimate + above))
-    return Figures(estimate, error, low, high, np.ones(len(estimate), dtype=np.bool_))
+    return IntervalEstimates(estimate, error, low, high, np.ones(len(estimate), dtype=np.bool_))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +262,7 @@ class TableEstimate(Estimate):
         )
         return block.goodness_of_fit
 
-    def _figures_of(self, C: Array, family: int) -> Figures:
+    def _figures_of(self, C: Array, family: int) -> IntervalEstimates:
         """Figures of the rows of C: bounds by the block alone where they are not identified."""
         fit = self.fit
         assert isinstance(fit, Consistent)
@@ -276,7 +274,7 @@ class TableEstimate(Estimate):
         values[:, ~hidden] = known.estimate, known.std_error, known.low, known.high
         by, own = self.inverted.inverse, self.inverted
         values[2:, hidden] = bounds(by, own.p, own.covariance, C[hidden] @ fit.collapse, self.level)
-        return Figures(values[0], values[1], values[2], values[3], ~hidden)
+        return IntervalEstimates(values[0], values[1], values[2], values[3], ~hidden)
 
     @property
     def largest_weight(self) -> Array:
@@ -326,7 +324,7 @@ class QuestionnaireEstimate:
         return {block_name(schema): 0 if c is None else c.n for schema, c in pairs}
 
     @cached_property
-    def s(self) -> Figures:
+    def s(self) -> IntervalEstimates:
         """Figures of P(S=s) from all blocks, shape (n_s,); bounds where no block tells of it."""
         n_s = self.schemas[0].n_s
         family = n_s if self.simultaneous else 1
@@ -337,7 +335,7 @@ class QuestionnaireEstimate:
         if not parts:  # no block was designed to tell of S
             nothing = np.full(n_s, np.nan)
             known = np.zeros(n_s, dtype=np.bool_)
-            return Figures(nothing, nothing, np.zeros(n_s), np.ones(n_s), known)
+            return IntervalEstimates(nothing, nothing, np.zeros(n_s), np.ones(n_s), known)
         return _summed(parts, margin.estimate, np.zeros(n_s), np.ones(n_s))
 
     @property
@@ -366,7 +364,7 @@ class QuestionnaireEstimate:
             self.is_protocol_checked,
         )
 
-    def useful(self, *names: str) -> Figures:
+    def useful(self, *names: str) -> IntervalEstimates:
         """Figures of P(U) for one useful column, or several of one block, by name."""
         return self.table(*names).u
 

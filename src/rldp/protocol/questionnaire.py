@@ -19,11 +19,19 @@ from rldp._types import Array, RecordProgress
 from rldp.checks import checked_texts
 from rldp.decimals import shortest
 from rldp.errors import DataError, ParameterError
-from rldp.estimation.options import EstimateOptions
+from rldp.estimation.mixin import EstimateOptions
 from rldp.io.atomic_files import PRIVATE, write_text
 from rldp.proof.questionnaire import PROMISE
-from rldp.protocol.content import QUESTIONNAIRE, QUESTIONNAIRE_CLIENT, document_hash, file_text
-from rldp.protocol.documents import Document, name_from, number, typed
+from rldp.protocol.documents import (
+    QUESTIONNAIRE,
+    QUESTIONNAIRE_CLIENT,
+    Document,
+    document_hash,
+    file_text,
+    name_from,
+    number,
+    typed,
+)
 from rldp.protocol.guarantees import Claim, levels_document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from

@@ -24,8 +24,6 @@ from rldp._types import Flags, Indices, Integers
 from rldp.checks import checked_tuple, discreet, is_one_of
 from rldp.errors import DataError, ParameterError
 from rldp.release import frames
-from rldp.release.batches import BatchRelease, by_name, label_of, needs_quotes
-from rldp.release.draw import drawn_texts
 from rldp.release.encode import (
     Label,
     Missing,
@@ -38,9 +36,7 @@ from rldp.release.encode import (
     record_codes,
     row_place,
 )
-from rldp.release.formulas import escaped_column
-from rldp.release.interface import Released
-from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, bare_type, short_fingerprint
+from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, short_fingerprint
 from rldp.release.randomness import (
     Per,
     Randomness,
@@ -48,10 +44,11 @@ from rldp.release.randomness import (
     WordSource,
     check_ids_with_key,
 )
+from rldp.release.report_labels import drawn_texts
+from rldp.release.sampler import Released
 from rldp.tables.arrow_arrays import integer_array, text_array
 from rldp.tables.frame_columns import column_names, narwhal, unknown_column, with_reader
 from rldp.tables.schema import Schema
-from rldp.tables.sources import Source
 
 BLOCK_COLUMN = "block"
 _AT_ONCE = 2**17  # records whose codes are held together
@@ -329,7 +326,7 @@ def _released_frame(drawing: Drawing, frame: Any, layout: Layout, *, first: int 
         frame = frame.filter(pa.array(is_left)) if frames.is_arrow(frame) else data.to_native()
     note = randomness.note(q.name, q.epsilon, q.fingerprint)
     return _with_blocks(
-        frames.assembled(frame, layout, texts, note), _block_texts(q, blocks), layout
+        frames.assembled(frame, layout, texts, note), block_texts(q, blocks), layout
     )
 
 
@@ -337,7 +334,8 @@ def _chunked(values: Any) -> Any:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-def _block_texts(q: Blocks, blocks: Integers) -> Any:
+def block_texts(q: Blocks, blocks: Integers) -> Any:
+    """The names of blocks, as an Arrow dictionary."""
     names = [block_name(p.schema) for p in q.blocks]
     codes = integer_array(blocks.astype(np.int32))
     return pa.DictionaryArray.from_arrays(codes, text_array(names))
@@ -419,49 +417,3 @@ def _released_records(
             found.rows.tolist(), found.blocks.tolist(), found.texts.to_pylist(), strict=True
         )
     ]
-
-
-@dataclass
-class BlockBatches(BatchRelease):
-    """Record batches of files to batches of blocks and reports."""
-
-    def __post_init__(self) -> None:
-        """Open the source of randomness."""
-        self.source = None
-        self._q: Blocks = self.p  # type: ignore[assignment]  # a questionnaire, by `release_file`
-        self._drawing = Drawing(self._q, self.randomness, self.layout.missing, self.layout.labels)
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether nothing in the result needs quotes in a text file."""
-        labels = [text for p in self._q.blocks for text in p.report_labels.all]
-        texts = (self.layout.column, *(block_name(p.schema) for p in self._q.blocks), *labels)
-        return not self.layout.keep and not any(map(needs_quotes, texts))
-
-    def _fields(self, schema: Any) -> list[Any]:
-        kept = [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
-        return [
-            *kept,
-            pa.field(BLOCK_COLUMN, pa.string()),
-            pa.field(self.layout.column, pa.string()),
-        ]
-
-    def _released(self, batch: Any, source: Source, schema: Any, first: int) -> Any:
-        columns = by_name(batch)
-
-        def place(row: int) -> str:
-            return source.place(first + row)
-
-        ids = None
-        if self.layout.record_id is not None:
-            ids = self._ids(columns, source.is_text, place)
-        found = self._drawing.drawn(columns, ids, label_of(source), place)
-        rows = integer_array(found.rows)
-        out = [columns[name].take(rows).cast(schema.field(name).type) for name in self.layout.keep]
-        out += [_block_texts(self._q, found.blocks).cast(pa.string()), found.texts]
-        if self.is_escaped:
-            out = [escaped_column(values) for values in out]
-        if self.layout.fingerprint:
-            mark = text_array([short_fingerprint(self._q.fingerprint)])[0]
-            out.append(pa.repeat(mark, len(found.rows)))
-        return pa.RecordBatch.from_arrays(out, schema=schema)
