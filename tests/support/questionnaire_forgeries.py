@@ -126,7 +126,7 @@ def another_epsilon(document: Document, rng: np.random.Generator) -> Document:
     return document
 
 
-def no_joint_line(document: Document, rng: np.random.Generator) -> Document:  # noqa: ARG001
+def no_joint_line(document: Document, rng: np.random.Generator) -> Document:  # noqa: ARG001  # every forgery takes both
     del document["levels"]
     return document
 
