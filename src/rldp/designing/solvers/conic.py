@@ -15,7 +15,7 @@ from rldp._types import Array, Indices
 Terms = Sequence[tuple[int, float]]  # variables and their coefficients
 
 _NONNEGATIVE, _SECOND_ORDER, _POWER, _EXPONENTIAL = "nonnegative", "soc", "power", "exp"
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-10  # of the solver
 
 
 class Block:
