@@ -54,8 +54,10 @@ if TYPE_CHECKING:
         SetChannel,
         UnaryChannel,
     )
+    from rldp.designing.classic import classic
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.few_outputs import DicePrice, dice_price
     from rldp.designing.prices import MergingPrice, PromisePrice, merging_prices, promise_prices
     from rldp.designing.programmes import ceiling, srr_threshold
     from rldp.designing.solve_epsilon import solve_epsilon
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan, Stratum, plan
+    from rldp.estimation.tally import read_tally
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
@@ -117,6 +120,7 @@ __all__ = [
     "Column",
     "DataError",
     "DenseChannel",
+    "DicePrice",
     "DoubtfulModelWarning",
     "Estimate",
     "FileError",
@@ -160,9 +164,11 @@ __all__ = [
     "ceiling",
     "change_epsilon",
     "changed_record",
+    "classic",
     "compare",
     "datasets",
     "design",
+    "dice_price",
     "entropy",
     "estimate",
     "identifiability",
@@ -175,6 +181,7 @@ __all__ = [
     "promise_prices",
     "read_matrix",
     "read_table",
+    "read_tally",
     "regress",
     "release_file",
     "repeated",
@@ -212,6 +219,7 @@ _HOMES = {
         "TooLargeError",
     ),
     "estimation.result": ("Estimate",),
+    "estimation.tally": ("read_tally",),
     "estimation.mixin": ("estimate", "regress"),
     "estimation.regression.result": ("Regression",),
     "estimation.identifiability": ("Identifiability", "identifiability"),
@@ -222,7 +230,9 @@ _HOMES = {
     "protocol.public_protocol": ("PublicProtocol",),
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
+    "designing.classic": ("classic",),
     "designing.design": ("design",),
+    "designing.few_outputs": ("DicePrice", "dice_price"),
     "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
     "designing.programmes": ("ceiling", "srr_threshold"),
     "designing.solve_epsilon": ("solve_epsilon",),

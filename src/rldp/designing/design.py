@@ -18,6 +18,7 @@ from rldp.designing.closed_forms.base import UNLAYERED, Pinned
 from rldp.designing.column_generation.progress import Progress
 from rldp.designing.draft import Draft, proved
 from rldp.designing.error_programmes import ERROR_BOUNDS
+from rldp.designing.few_outputs import checked_outputs, few_outputs, sheets_for
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.identifiable import identified
 from rldp.designing.rivals import best_of_rivals, most_useful
@@ -32,7 +33,7 @@ from rldp.estimation.weights_point import INFLUENCE, weights_point
 from rldp.protocol.release_protocol import INTERRUPTED, Parameter, ReleaseProtocol
 from rldp.tables.limits import MOST_CELLS_SEARCHED, check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, INFORMATION, Goal, U, as_goal
+from rldp.utility.goal import CELLS, INFORMATION, Goal, S, U, as_goal
 
 _PROVED_CELLS = 12  # up to which a proof tells how far exact closed forms could be above
 _FEW_CELLS = 49  # up to which the outputs of closed forms do not help a search
@@ -62,6 +63,9 @@ def design(
     hidden: bool = False,
     identifiable: bool = False,
     condition: float | None = None,
+    outputs: int | None = None,
+    denominators: int | None = None,
+    sheets: int = 1,
     effort: str = "normal",
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -115,6 +119,13 @@ def design(
             returned, under its own name.
         condition: how ill-conditioned the estimate may be then; by default twice the best of the
             closed forms.
+        outputs: for best, at most so many outputs, so that people can carry the protocol out with
+            dice or cards (docs/paper.md). Goal "auto" is then "cells" if there are enough outputs
+            to tell all cells, and "s" otherwise.
+        denominators: the number of equally likely things that are thrown: 6, 36, 216 (one, two,
+            three dice), 52 (playing cards), 100 (percent cards, the default with outputs=). All
+            probabilities are in units of 1/denominators, and proved as they are.
+        sheets: with outputs, how many sheets there are, of which everyone gets one at random.
         effort: "quick", "normal" or "thorough": how much work a search may do. It is counted in
             steps, so that the same input gives the same protocol on every machine.
         time_limit: seconds after which a search ends with the best protocol so far, as it does at
@@ -139,6 +150,17 @@ def design(
         also=also,
         is_recommended=is_recommended,
     )
+    dice = None
+    if outputs is not None or denominators is not None:
+        dice = checked_outputs(outputs, denominators, sheets)
+        if protocol != BEST or hidden or worst or identifiable or bounds == "paper":
+            raise ParameterError(
+                "Few outputs go with protocol 'best' alone, which is searched on the grid of what "
+                "is thrown, and without hidden, worst, identifiable and the paper's bounds.",
+                argument="outputs",
+            )
+        if goal == AUTO:
+            goal = CELLS if dice[2] >= sheets_for(uncertainty.table.counts.size, dice[0]) else S
     if isinstance(goal, str) and goal == AUTO:
         goal = (U if hidden else CELLS) if is_recommended else INFORMATION
     chosen = as_goal(goal, uncertainty.table)
@@ -155,7 +177,13 @@ def design(
         progress=progress,
     )
     _check_options(protocol, options, bounds, identifiable=identifiable, pinned=parameters)
-    if protocol in (*PROGRAMMES, BEST):
+    if dice is not None:
+        if chosen is None:
+            raise ParameterError(
+                "Few outputs go with a goal of estimates, such as 's' or 'cells'.", argument="goal"
+            )
+        draft = few_outputs(options, *dice)
+    elif protocol in (*PROGRAMMES, BEST):
         draft = searched(protocol, bounds, options)
     else:
         draft = _family(protocol, bounds, options, parameters or {})

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rldp.channel import Channel
-from rldp.designing.certify import certified
+from rldp.channel import Channel, IntegerParts
+from rldp.designing.certify import certified, certified_as_it_is
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.protocol.guarantees import CertifiedGuarantee
 from rldp.protocol.release_protocol import CLOSED, Parameter, ReleaseProtocol
@@ -31,6 +31,7 @@ class Draft:
     bound: float = np.inf  # nats that no protocol of this kind exceeds
     ended: str = CLOSED
     goal: Goal | None = None  # what it was designed for; None for information
+    integers: IntegerParts | None = None  # the table itself where it must not be rounded
 
     def utility(self, F: UncertaintySet) -> float:
         """I(X;Y) at the frequencies of the table, in nats."""
@@ -44,7 +45,11 @@ def proved(draft: Draft, guarantees: Sequence[Guarantee]) -> ReleaseProtocol:
     The set of the first is the F that the protocol was designed for.
     """
     first, *others = guarantees
-    F, table = first.uncertainty, certified(draft.channel, guarantees)
+    F = first.uncertainty
+    if draft.integers is None:
+        table = certified(draft.channel, guarantees)
+    else:
+        table = certified_as_it_is(draft.channel, draft.integers, guarantees)
     kept = reached = table.channel.mutual_information(F.table.p_su)
     parameters = dict(draft.parameters)
     if _GUARANTEED in parameters:  # of the table that runs, which may be mixed or pulled in
