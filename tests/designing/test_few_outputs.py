@@ -77,11 +77,11 @@ def test_what_cannot_be_told_is_refused():
         rldp.design(F, 1.0, outputs=3, denominators=6, goal="cells", effort="quick")
     with pytest.raises(rldp.ParameterError, match="Expected outputs="):
         rldp.design(F, 1.0, denominators=6)
-    with pytest.raises(rldp.ParameterError, match="go with protocol 'best' alone"):
+    with pytest.raises(rldp.ParameterError, match="go with protocol 'best'"):
         rldp.design(F, 1.0, "grr", outputs=3)
     with pytest.raises(rldp.ParameterError, match="outputs as an integer ≥ 2, got 1"):
         rldp.design(F, 1.0, outputs=1)
-    with pytest.raises(rldp.ParameterError, match="goal of estimates"):
+    with pytest.raises(rldp.ParameterError, match="a goal of "):
         rldp.design(F, 1.0, outputs=4, goal="information")
     assert [sheets_for(9, k) for k in (2, 6, 9, 12)] == [8, 2, 1, 1]
 

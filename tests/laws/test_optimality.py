@@ -15,7 +15,7 @@ from scipy.special import expit
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.datasets import jeffreys
 from rldp.designing.closed_forms import FAMILIES, unary
-from rldp.designing.closed_forms.base import Problem
+from rldp.designing.closed_forms.base import ParameterProblem
 from rldp.designing.closed_forms.noise_odds import (
     conditional_odds,
     delta_2,
@@ -261,7 +261,7 @@ def test_an_interpolated_search_of_unary_encoding_is_as_good_as_an_exact_one(mon
             kept = []
             for many in (6, 10**9):
                 monkeypatch.setattr(unary, "_MANY", many)
-                parameters = FAMILIES["ue-cr"].optimum(Problem(F, epsilons, bounds))
+                parameters = FAMILIES["ue-cr"].optimum(ParameterProblem(F, epsilons, bounds))
                 kept.append(FAMILIES["ue-cr"].utility(F, epsilons, parameters))
             assert kept[0] == pytest.approx(kept[1], rel=0, abs=1e-10)
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from rldp.channel import DenseChannel
 from rldp.checks import checked_integer
-from rldp.designing.certify import BITS
-from rldp.designing.draft import Draft, proved
+from rldp.designing.certify import BITS, proved
+from rldp.designing.problem import Found
 from rldp.errors import ParameterError
 from rldp.protocol.dice import CLASSIC, MOST_DENOMINATOR, with_remainder
 from rldp.protocol.release_protocol import ReleaseProtocol
@@ -95,4 +95,5 @@ def classic(
     integers = {"Q": with_remainder(n, D)}
     parameters = {"outputs": 2, "denominator": D}
     channel = DenseChannel.from_integers(integers, BITS)
-    return proved(Draft(kind, channel, parameters, {}, integers=integers), [guarantee])
+    found = Found(channel, name=kind, parameters=parameters, integers=integers)
+    return proved(found, [guarantee])

@@ -28,20 +28,23 @@ import numpy as np
 from rldp._types import Array, Flags, Indices, Integers
 from rldp.channel import Channel, DenseChannel
 from rldp.checks import checked_integer
+from rldp.designing.catalogue import BEST
 from rldp.designing.certify import BITS
-from rldp.designing.draft import Draft
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.programmes import Options, optimal
+from rldp.designing.problem import EFFORTS, Found, Problem, checked_effort
+from rldp.designing.programmes import optimal
 from rldp.errors import ParameterError
 from rldp.protocol.dice import MOST_DENOMINATOR, NAME, with_remainder
 from rldp.protocol.release_protocol import Parameter, ReleaseProtocol
 from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal, goal_error
 
+DICE = ("outputs", "denominators", "sheets")
 MOST_OUTPUTS, MOST_SHEETS = 64, 16
 _STEPS = (32, 8, 3, 1)  # units that a move shifts, as far as D allows
 _CHECKED = 48  # of the best moves of a round are checked for privacy
 _ROUNDS = {"quick": 120, "normal": 500, "thorough": 2500}  # of moves, for each space
+_UNBOUNDED = replace(EFFORTS["quick"], is_bounded=False)
 _SHARE = 8  # the part of the rounds after which a start ends
 _KICKS = 6  # random moves after which a search begins again
 _MOST_SPACES = 12
@@ -66,13 +69,26 @@ class _Space:
         return cls(name, basis, np.asarray(found)) if fits else None
 
 
-def few_outputs(options: Options, outputs: int, denominator: int, sheets: int = 1) -> Draft:
+def few_outputs(
+    protocol: str, options: Problem, outputs: int, denominator: int, sheets: int = 1
+) -> Found:
     """The best protocol found with so many outputs on each sheet, in units of 1/denominator.
 
     Deterministic: the search is counted in moves, and its random starts have a fixed seed.
     """
     goal = options.goal
-    assert goal is not None
+    if (
+        protocol != BEST
+        or options.hidden
+        or options.bounds != "sharp"
+        or goal is None
+        or goal.worst
+    ):
+        raise ParameterError(
+            "Few outputs go with protocol 'best', sharp bounds, reports that read S, and a goal of "
+            "estimates with its mean error, such as 's' or 'cells'.",
+            argument="outputs",
+        )
     # strictly within every level, so that the proof has no doubt
     private = PrivateColumns(
         [Guarantee(g.uncertainty, g.levels - _STRICTLY, g.knows) for g in options.guarantees]
@@ -91,15 +107,16 @@ def few_outputs(options: Options, outputs: int, denominator: int, sheets: int = 
             f"the distribution of S (goal 's') needs {table.n_s} outputs.",
             argument="outputs",
         )
+    rounds = _ROUNDS[next(word for word, effort in EFFORTS.items() if effort == options.effort)]
     best: tuple[float, Integers, _Space] | None = None
     unlimited: Channel | None = None
     for space in spaces:
         search = _Search(space, private, p, outputs, denominator, level, sheets)
         if len(space.basis) == len(p):  # outputs of a protocol without these limits, joined
             if unlimited is None:
-                unlimited = optimal(replace(options, effort="quick", is_bounded=False)).channel
+                unlimited = optimal(replace(options, effort=_UNBOUNDED)).channel
             search.near = unlimited.matrix.reshape(len(p), -1).T
-        found = search.best(_ROUNDS[options.effort])
+        found = search.best(rounds)
         if found is not None and (best is None or found[0] < best[0] * (1 - _RISE)):
             best = *found, space
     if best is None:
@@ -121,7 +138,7 @@ def few_outputs(options: Options, outputs: int, denominator: int, sheets: int = 
         parameters["sheets"] = tuple(map(float, ends))
     told = {"depends_on": space.name}
     channel = DenseChannel.from_integers(integers, BITS)
-    return Draft(NAME, channel, parameters, told, integers=integers)
+    return Found(channel, name=NAME, parameters=parameters, options=told, integers=integers)
 
 
 def randomised_response(n_values: int, denominator: int, epsilon: float) -> Integers | None:
@@ -171,8 +188,8 @@ def dice_price(p: ReleaseProtocol, effort: str = "quick") -> DicePrice:
     """
     if p.name != NAME or p.goal is None:
         raise ParameterError("Expected a protocol of design(..., outputs=...).", argument="p")
-    guarantees = p.guarantees
-    options = Options(guarantees=tuple(guarantees), goal=p.goal, effort=effort, is_bounded=False)
+    unbounded = replace(checked_effort(effort), is_bounded=False)
+    options = Problem(tuple(p.guarantees), p.goal, effort=unbounded)
     free = goal_error(optimal(options).channel.matrix, p.goal, p.table.p_su).total
     n_s, n_u = p.table.n_s, p.table.n_u
     D = int(p.parameters["denominator"])  # type: ignore[arg-type]  # a number
@@ -199,16 +216,16 @@ def _least_denominator(n_s: int, epsilon: float) -> int:
     return next(D for D in itertools.count(1) if randomised_response(n_s, D, epsilon) is not None)
 
 
-def checked_outputs(outputs: object, denominator: object, sheets: object) -> tuple[int, int, int]:
+def checked_outputs(outputs: object, denominators: object, sheets: object) -> tuple[int, int, int]:
     """How many outputs, and D; percent cards if nothing is said of it."""
     if outputs is None:
         raise ParameterError(
             "Expected outputs=, the number of outputs, beside denominators.", argument="outputs"
         )
-    D = 100 if denominator is None else denominator
+    D = 100 if denominators is None else denominators
     k = checked_integer(outputs, "outputs", 2, MOST_OUTPUTS)
     D = checked_integer(D, "denominators", 2, MOST_DENOMINATOR)
-    return k, D, checked_integer(sheets, "sheets", 1, MOST_SHEETS)
+    return k, D, checked_integer(1 if sheets is None else sheets, "sheets", 1, MOST_SHEETS)
 
 
 def _spaces(n_s: int, n_u: int, rank: int, goal: Goal, p_su: Array) -> Iterator[_Space]:

@@ -18,18 +18,17 @@ import numpy as np
 from rldp._types import Array
 from rldp.designing.closed_forms import calibrate
 from rldp.designing.closed_forms.base import (
-    UNLAYERED,
     Family,
-    Layers,
+    ParameterProblem,
     Parameters,
     Pinned,
-    Problem,
 )
 from rldp.designing.closed_forms.noise_odds import Bounds
 from rldp.designing.closed_forms.response import GRR, GRRCR, IR, SRR
 from rldp.designing.closed_forms.unary import UE, UECR
-from rldp.designing.draft import Draft
+from rldp.designing.problem import Found
 from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import Parameter
 from rldp.uncertainty import UncertaintySet
@@ -73,7 +72,7 @@ def optimum(
         parts = [calibrate.calibrated(family, F, float(e), pinned, layers) for e in epsilons]
     else:
         most = _CELLS_AT_ONCE if layers == UNLAYERED else _LAYERED_CELLS_AT_ONCE
-        problem = Problem(F, epsilons, cast(Bounds, bounds), pinned, layers=layers)
+        problem = ParameterProblem(F, epsilons, cast(Bounds, bounds), pinned, layers=layers)
         step = max(1, most // (F.table.n_s * F.table.n_u))
         parts = [
             family.optimum(replace(problem, epsilons=epsilons[i : i + step]))
@@ -90,12 +89,12 @@ def closed_form(
     bounds: str,
     pinned: Pinned,
     layers: Layers = UNLAYERED,
-) -> Draft:
+) -> Found:
     """The best channel of one family."""
     solution = optimum(name, F, np.array([epsilon]), bounds, pinned, layers)
     chosen = {key: plain(values[0]) for key, values in solution.items()}
     channel = FAMILIES[name].channel(F, epsilon, chosen)
-    return Draft(name, channel, chosen, {"bounds": bounds})
+    return Found(channel, name=name, parameters=chosen, options={"bounds": bounds})
 
 
 def plain(value: Array) -> Parameter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +11,10 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.channel import Channel
-from rldp.checks import as_float, checked_epsilon, shown
+from rldp.checks import as_float, shown
 from rldp.designing.closed_forms.noise_odds import Bounds
 from rldp.designing.solvers.grid_search import Grid, Objective, maximise
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 from rldp.uncertainty import UncertaintySet
 
@@ -24,42 +24,7 @@ Chosen = Mapping[str, Any]  # those of one ε
 
 
 @dataclass(frozen=True)
-class Layers:
-    """Two further levels, in nats; ∞ where nothing is asked for.
-
-    Attributes:
-        epsilon_all: P(y|s) ≤ e^c P(y|s') for every distribution, whatever someone knows beside S.
-        epsilon_given_u: Q(y|s,u) ≤ e^c Q(y|s',u), against someone who knows U.
-
-    >>> Layers(epsilon_all=4.0).all_or_given_u
-    4.0
-    """
-
-    epsilon_all: float = math.inf
-    epsilon_given_u: float = math.inf
-
-    def __post_init__(self) -> None:
-        """Refuse what is no level."""
-        for name in ("epsilon_all", "epsilon_given_u"):
-            level = getattr(self, name)
-            if level != math.inf:
-                object.__setattr__(self, name, checked_epsilon(level))
-
-    @property
-    def all_or_given_u(self) -> float:
-        """The smaller level, for families in which both attackers see the same."""
-        return min(self.epsilon_all, self.epsilon_given_u)
-
-    def smallest(self, epsilons: Array) -> Array:
-        """The smallest of all levels, for protocols that promise ε over all distributions."""
-        return np.minimum(epsilons, self.all_or_given_u)
-
-
-UNLAYERED = Layers()
-
-
-@dataclass(frozen=True)
-class Problem:
+class ParameterProblem:
     """What the best parameters are searched for.
 
     Args:
@@ -92,7 +57,7 @@ class Family(ABC):
     parameters: tuple[str, ...]  # those that can be pinned
 
     @abstractmethod
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """The best parameters for every ε at once."""
 
     @abstractmethod
@@ -126,7 +91,9 @@ def pinned_number(
     return np.full(low.shape, value)
 
 
-def best_split(objective: Objective, problem: Problem, least: Array, epsilons: Array) -> Array:
+def best_split(
+    objective: Objective, problem: ParameterProblem, least: Array, epsilons: Array
+) -> Array:
     """The best ε_2 between `least` and ε, searched globally, or the pinned one."""
     epsilon_2 = pinned_number(problem.pinned, "epsilon_2", least, epsilons)
     if epsilon_2 is None:

@@ -15,13 +15,12 @@ from scipy.optimize import brentq
 from rldp._types import Array
 from rldp.auditing.audit import worst_log_ratio
 from rldp.designing.closed_forms.base import (
-    UNLAYERED,
     Family,
-    Layers,
+    ParameterProblem,
     Parameters,
     Pinned,
-    Problem,
 )
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.uncertainty import UncertaintySet
 
 _COARSE = 8  # halvings while the other parameters are searched anew each time
@@ -40,7 +39,7 @@ def calibrated(
     epsilons = np.array([epsilon])
 
     def parameters(room: float, pins: Pinned) -> Parameters:
-        return family.optimum(Problem(F, epsilons, "sharp", pins, room, layers))
+        return family.optimum(ParameterProblem(F, epsilons, "sharp", pins, room, layers))
 
     def excess(chosen: Parameters) -> float:
         one = {name: values[0] for name, values in chosen.items()}

@@ -10,11 +10,10 @@ from rldp._types import Array, Indices
 from rldp.arithmetic import exp, expm1, log1p, matmul
 from rldp.channel import ChoiceChannel, IndependentChannel
 from rldp.designing.closed_forms.base import (
-    UNLAYERED,
     Chosen,
     Family,
+    ParameterProblem,
     Parameters,
-    Problem,
     best_split,
 )
 from rldp.designing.closed_forms.noise_odds import (
@@ -25,6 +24,7 @@ from rldp.designing.closed_forms.noise_odds import (
     independent_odds_of_all,
     information_on_u,
 )
+from rldp.designing.stack import UNLAYERED
 from rldp.information import (
     entropies,
     response_entropy,
@@ -42,7 +42,7 @@ class GRR(Family):
     name = "grr"
     parameters = ()
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """Nothing but the level over all distributions, which someone who knows U meets too."""
         return {} if problem.layers == UNLAYERED else {"epsilon_all": problem.smallest_levels}
 
@@ -72,7 +72,7 @@ class SRR(Family):
     name = "srr"
     parameters = ()
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """Nothing but the level over all distributions, which someone who knows U meets too."""
         return {} if problem.layers == UNLAYERED else {"epsilon_all": problem.smallest_levels}
 
@@ -111,7 +111,7 @@ class IR(Family):
     name = "ir"
     parameters = ("epsilon_2",)
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """The best split ε = ε_1 + ε_2, searched globally.
 
         Someone who knows U learns of S what its own report tells, so ε_1 is the level given U. Over
@@ -164,7 +164,7 @@ class GRRCR(Family):
     name = "grr-cr"
     parameters = ("epsilon_2",)
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """The best split ε = ε_1 + ε_2, searched globally.
 
         Outputs compare one s, at any of its cells, with a made-up U: someone who knows U can see as

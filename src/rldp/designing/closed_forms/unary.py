@@ -14,9 +14,9 @@ from rldp.channel import UnaryChannel
 from rldp.designing.closed_forms.base import (
     Chosen,
     Family,
+    ParameterProblem,
     Parameters,
     Pinned,
-    Problem,
     pinned_number,
 )
 from rldp.designing.closed_forms.noise_odds import (
@@ -49,7 +49,7 @@ class UE(Family):
     name = "ue"
     parameters = ("variant", "kappa", "lambda")
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """The best κ with the smallest λ, or the pinned or popular choice."""
         pinned, epsilons = problem.pinned, problem.smallest_levels  # bits tell everyone the same
         law = SubsetLaw(problem.F.table.counts.ravel())
@@ -111,7 +111,7 @@ class UECR(Family):
     name = "ue-cr"
     parameters = ("epsilon_2", "kappa", "lambda")
 
-    def optimum(self, problem: Problem) -> Parameters:
+    def optimum(self, problem: ParameterProblem) -> Parameters:
         """The best ε_2 and κ with the smallest λ, or the corner κ = λ = 1 that tells nothing of S.
 
         Reports compare any cell of one s with any of another, so that someone who knows U can see
