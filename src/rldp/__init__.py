@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     import rldp.levels as levels
     from rldp.auditing.audit import Audit as Audit
     from rldp.auditing.audit import audit
+    from rldp.auditing.questionnaire import QuestionnaireAudit as QuestionnaireAudit
+    from rldp.auditing.questionnaire import audit_questionnaire
     from rldp.auditing.read_matrix import read_matrix
     from rldp.auditing.repeated import Repeated as Repeated
     from rldp.auditing.repeated import repeated
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from rldp.designing.prices import promise_prices as promise_prices
     from rldp.designing.programmes import ceiling
     from rldp.designing.programmes import srr_threshold as srr_threshold
+    from rldp.designing.questionnaire import design_questionnaire
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import CertificateError as CertificateError
     from rldp.errors import DataError as DataError
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from rldp.estimation.identifiability import Identifiability as Identifiability
     from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.questionnaire import QuestionnaireEstimate as QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression as Regression
     from rldp.estimation.result import Estimate as Estimate
     from rldp.estimation.sample_size import Plan as Plan
@@ -87,6 +91,8 @@ if TYPE_CHECKING:
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import PublicQuestionnaire as PublicQuestionnaire
+    from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.release.randomness import Simulation, new_key
     from rldp.release.release_file import release_file
@@ -128,6 +134,7 @@ __all__ = [
     "KnownDistribution",
     "PolytopeSet",
     "PublicProtocol",
+    "Questionnaire",
     "ReleaseProtocol",
     "RenyiSet",
     "RldpError",
@@ -137,10 +144,12 @@ __all__ = [
     "TotalVariationSet",
     "UncertaintySet",
     "audit",
+    "audit_questionnaire",
     "ceiling",
     "compare",
     "datasets",
     "design",
+    "design_questionnaire",
     "entropy",
     "estimate",
     "identifiability",
@@ -186,6 +195,10 @@ _HOMES = {
         "RldpError",
         "TooLargeError",
     ),
+    "auditing.questionnaire": ("QuestionnaireAudit", "audit_questionnaire"),
+    "designing.questionnaire": ("design_questionnaire",),
+    "estimation.questionnaire": ("QuestionnaireEstimate",),
+    "protocol.questionnaire": ("PublicQuestionnaire", "Questionnaire"),
     "estimation.result": ("Estimate",),
     "estimation.mixin": ("estimate", "regress"),
     "estimation.regression.result": ("Regression",),
