@@ -9,10 +9,6 @@ import numpy as np
 from rldp._types import Array, Flags
 from rldp.designing.polyopt.s_block import Block
 
-ACTIVE = 1e-9  # slack of an inequality, relative to its terms, that counts as active
-ZERO = 1e-14  # what rounding leaves of 0, relative to the largest entry of a column
-RANK = 1e-10  # singular value, relative to the largest, that counts as 0
-
 
 def inequalities(blocks: Sequence[Block], factor: float, *, distinct: bool) -> Array:
     """Rows a of shape (n_s n_u,) with a·T ≥ 0 for T in Γ, each scaled to a largest entry of 1."""
@@ -35,7 +31,7 @@ def is_extreme(columns: Array, blocks: Sequence[Block], factor: float, *, distin
     T = T / T.max(axis=1, keepdims=True)
     rank = np.zeros(len(T), int)
     for i, column in enumerate(T):
-        active = a[a @ column <= ACTIVE * (np.abs(a) @ column) + ZERO]
+        active = a[a @ column <= 1e-9 * (np.abs(a) @ column) + 1e-14]
         values = np.linalg.svd(active, compute_uv=False)
-        rank[i] = int((values > RANK * values[0]).sum()) if values.size else 0
+        rank[i] = int((values > 1e-10 * values[0]).sum()) if values.size else 0
     return np.asarray(rank >= T.shape[1] - 1)
