@@ -17,9 +17,11 @@ demo: .venv/demo
 	$(BIN)/rldp demo --force
 
 # three workers for two cores: tests wait for the processes and browsers that they start
-# test-whole runs every case of tests with hundreds of them, of which test takes about a quarter
-test test-whole: .venv/installed
+test: .venv/installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# every case of tests with hundreds of them, of which test takes about a quarter
+test-whole: test
 
 # all but what takes half a second or more
 test-quick: .venv/installed
