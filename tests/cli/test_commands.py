@@ -114,7 +114,7 @@ def test_the_demo_shows_a_table_and_leaves_a_picture_a_protocol_and_reports(tmp_
     out = capsys.readouterr().out
     assert "ue-cr" in out
     assert "Released: 32,561 reports" in out
-    assert (tmp_path / "demo" / "tradeoff.png").stat().st_size > 10_000
+    assert (tmp_path / "demo" / "people.png").stat().st_size > 10_000
     p = rldp.load(tmp_path / "demo" / "race.rldp.json")
     assert p.epsilon == 1.0
     reports = pa.csv.read_csv(tmp_path / "demo" / "reports.csv")

@@ -75,9 +75,16 @@ def compare(
     )
     priced = [prices.Priced(F, e, wanted, with_prices, mergings) for e in dict.fromkeys(epsilon)]
     if plot is not None:
-        from rldp.presentation.plots import tradeoff
+        from rldp.designing.people import people_needed
+        from rldp.presentation import plots
 
-        tradeoff(records, plot, title=texts.columns_title(F.table))
+        plots.people_needed(
+            people_needed(F, records, goal=goal, effort=effort.value),
+            plot,
+            title=texts.people_title(F.table.schema, goal),
+            sensitive=texts.sensitive_names(F.table.schema),
+            mark=1.0 if 1.0 in epsilon else None,
+        )
     if json:
         is_priced = with_prices or mergings
         known = {"protocols": records, "prices": [one.summary for one in priced]}

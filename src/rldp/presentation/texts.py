@@ -90,6 +90,16 @@ def schema_title(schema: Schema) -> str:
     return f"S = {', '.join(s)} ({schema.n_s})   U = {', '.join(u) or 'nothing'} ({schema.n_u})"
 
 
+def people_title(schema: Schema, goal: str = "cells") -> str:
+    """The question that a picture of the people needed answers."""
+    s, u = (
+        " × ".join(column.name for column in side) for side in (schema.sensitive, schema.useful)
+    )
+    what = {"s": f"shares of {s}", "u": f"shares of {u}", "u_given_s": f"shares of {u} within {s}"}
+    table = f"every cell of {s} × {u}" if u else f"shares of {s}"
+    return f"How many people must answer to know {what.get(goal, table)} to ± 1 point?"
+
+
 def set_in_words(F: UncertaintySet) -> str:
     """For which distributions there is privacy; after a semicolon, under which conditions."""
     records = f"{F.table.n:,} records"
