@@ -24,6 +24,7 @@ Terms = list[tuple[int, float]]  # variables with their coefficients
 NONNEGATIVE, SECOND_ORDER, EXPONENTIAL = "nonnegative", "second-order", "exponential"
 _TOLERANCE = 1e-10  # of the solver
 _ROUNDING = 1e-14  # of the largest multiplier: what sums of them may be wrong by
+_MENDINGS = 4  # of multipliers that the solver left a little outside
 _FIRST_STEPS, _STEPS = 9, 40  # of the search for the worst P: a grid, and golden sections
 
 
@@ -395,16 +396,19 @@ class Rows:
         if not np.isfinite(core).all() or not self.least > 0:
             return None
         v = self.multipliers.repaired(core)
-        size = float(np.abs(v).max(initial=1e-300))
-        short = -float((self.multipliers.R @ v)[~self.cells].min(initial=0.0))
-        v[-1] += max(short, 0.0) + _ROUNDING * size
-        over = self.multipliers.cost(v) + 10 * _ROUNDING * size
-        if not np.isfinite(over):
-            return None
-        if over > 0:
-            # sums of multipliers are multipliers, and cost no more than both
-            v = v + over / self.least * (1 + 1e-9) * self.of_least
-        return v
+        for _ in range(_MENDINGS):
+            size = float(np.abs(v).max(initial=1e-300))
+            short = _ROUNDING * size - float((self.multipliers.R @ v)[~self.cells].min())
+            over = self.multipliers.cost(v) + 10 * _ROUNDING * size + max(short, 0.0)
+            if not np.isfinite(over):
+                return None
+            if short <= 0 and over <= 0:
+                return v
+            v[-1] += 2 * max(short, 0.0)
+            if over > 0:
+                # sums of multipliers are multipliers, and cost no more than both
+                v = v + 2 * (over + max(short, 0.0)) / self.least * self.of_least
+        return None
 
 
 def joint_ratio(
