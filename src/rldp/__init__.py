@@ -21,6 +21,7 @@ presentation    results → sentences and pictures
 collect         a form and a server that collects reports
 studio          all steps in a local browser
 reproduction    the figures of the paper
+waves           surveys in waves: sets from reports, the next wave, pooled estimates
 cli             the command line
 datasets        tables for examples
 spark, sklearn  releases on a cluster, and in a pipeline
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from rldp.uncertainty import (
         AllDistributions,
         ChiSquareSet,
+        EvidenceSet,
         FiniteKLSet,
         GivenU,
         Guarantee,
@@ -104,6 +106,15 @@ if TYPE_CHECKING:
     )
     from rldp.utility.goal import Goal, GoalError
     from rldp.utility.robust import RobustUtility
+    from rldp.waves import (
+        MeasuredSet,
+        NextWave,
+        ReportSet,
+        first_wave,
+        next_wave,
+        pooled,
+        split,
+    )
 
 __version__ = "0.1.0"
 
@@ -120,6 +131,7 @@ __all__ = [
     "DenseChannel",
     "DoubtfulModelWarning",
     "Estimate",
+    "EvidenceSet",
     "FileError",
     "FiniteKLSet",
     "FreshDrawWarning",
@@ -133,8 +145,10 @@ __all__ = [
     "KeptColumnsWarning",
     "KnownDistribution",
     "LabelWarning",
+    "MeasuredSet",
     "MergingPrice",
     "MissingExtraError",
+    "NextWave",
     "ParameterError",
     "Plan",
     "PolytopeSet",
@@ -145,6 +159,7 @@ __all__ = [
     "ReleaseProtocol",
     "RenyiSet",
     "Repeated",
+    "ReportSet",
     "Risk",
     "RldpError",
     "RobustUtility",
@@ -166,13 +181,16 @@ __all__ = [
     "design",
     "entropy",
     "estimate",
+    "first_wave",
     "identifiability",
     "levels",
     "load",
     "merging_prices",
     "mutual_information",
     "new_key",
+    "next_wave",
     "plan",
+    "pooled",
     "promise_prices",
     "read_matrix",
     "read_table",
@@ -182,6 +200,7 @@ __all__ = [
     "risk",
     "sign",
     "solve_epsilon",
+    "split",
     "srr_threshold",
     "verify",
 ]
@@ -239,6 +258,7 @@ _HOMES = {
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "EvidenceSet",
         "FiniteKLSet",
         "GivenU",
         "Guarantee",
@@ -248,6 +268,15 @@ _HOMES = {
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
+    ),
+    "waves": (
+        "MeasuredSet",
+        "NextWave",
+        "ReportSet",
+        "first_wave",
+        "next_wave",
+        "pooled",
+        "split",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

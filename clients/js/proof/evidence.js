@@ -304,8 +304,9 @@ function features(item, size, [n_s, n_u]) {
       const n = totals[s];
       const isOrdered = low[0] >= 0n && low[0] * high[1] <= high[0] * low[1] && high[0] <= high[1];
       if (!isOrdered || k > n) throw wrong("0 ≤ low ≤ high ≤ 1");
-      const isWide = isBinomialTail(k, n, high, level) && isBinomialTail(n - k, n, [low[1] - low[0], low[1]], level);
-      if (!isWide) throw new ProtocolError("An interval of features is not proved to be wide enough.");
+      const isHigh = high[0] === high[1] || isBinomialTail(k, n, high, level);
+      const isLow = low[0] === 0n || isBinomialTail(n - k, n, [low[1] - low[0], low[1]], level);
+      if (!isHigh || !isLow) throw new ProtocolError("An interval of features is not proved to be wide enough.");
       for (const [inside, outside] of [
         [[high[1] - high[0], high[1]], [-high[0], high[1]]],
         [[low[0] - low[1], low[1]], low],

@@ -187,7 +187,7 @@ export function isFiniteQuantile([top, bottom], df, [a, b]) {
  * The chance is (1-p)^n Σ_{j≤k} r_j, r_0 = 1, r_j = r_(j-1) (n-j+1) p/(j (1-p)); everything is rounded up.
  */
 export function isBinomialTail(k, n, [top, bottom], [a, b]) {
-  if (k >= n || top <= 0n) return a >= b || (k >= n && top >= bottom);
+  if (k >= n || top <= 0n) return a >= b;
   if (top >= bottom) return true;
   const rest = bottom - top;
   spend(4 * (Number(k) + 64), Number(FINE) + 2 * bitsOf(bottom));

@@ -145,7 +145,10 @@ def _vectors(
                 for x, r in zip(vectors, of_s, strict=True)
             )
             found[name].append(
-                ["" if v is None else " ".join(str(round(x * 2.0**bits)) for x in v.tolist()) for v in cores]
+                [
+                    "" if v is None else " ".join(str(round(x * 2.0**bits)) for x in v.tolist())
+                    for v in cores
+                ]
             )
     return found
 

@@ -135,7 +135,10 @@ class Claim:
         """
         if isinstance(self.F, EvidenceSet) and self.certificate.get("multipliers") is not None:
             tables = [
-                [entries(row, n_columns) for row in entries(self.certificate["multipliers"][x], n_rows)]
+                [
+                    entries(row, n_columns)
+                    for row in entries(self.certificate["multipliers"][x], n_rows)
+                ]
                 for x in ("upper", "lower")
             ]
             for i, j in product(range(n_rows), range(n_columns)):

@@ -34,6 +34,7 @@ class Law:
 
     @property
     def length(self) -> int:
+        """How many weights it takes."""
         return len(self.counts) + 2 * (self.test != "total-variation")
 
     def lifted(self, a: list[int]) -> list[arb]:
@@ -96,6 +97,7 @@ class HalfSpaces:
 
     @property
     def length(self) -> int:
+        """How many weights it takes."""
         return len(self.rows)
 
     def lifted(self, a: list[int]) -> list[arb]:
@@ -175,7 +177,9 @@ def read_evidence(document: dict[str, Any], counts: list[list[int]]) -> Evidence
         for item, size in zip(given, entries(sizes, len(given)), strict=True)
     ]
     P = [c for row in counts for c in row]
-    need(all(piece.has(P) for piece in pieces), "the counts are no distribution of F, or it is empty")
+    need(
+        all(piece.has(P) for piece in pieces), "the counts are no distribution of F, or it is empty"
+    )
     cells = [list(range(s * n_u, (s + 1) * n_u)) for s in range(n_s)]
     return EvidenceSet(counts, sum(P), pieces, cells)
 
@@ -265,7 +269,9 @@ def _features(item: dict[str, Any], size: Any, n_s: int, n_u: int) -> HalfSpaces
             spend(10**4)
             # Bin(n, p) ≤ k has the chance I_{1-p}(n-k, k+1), and ≥ k has I_p(k, n-k+1)
             if high < 1:
-                tail = (1 - ball(high)).beta_lower(n - k, k + 1, regularized=1) if k < n else ball(1)
+                tail = (
+                    (1 - ball(high)).beta_lower(n - k, k + 1, regularized=1) if k < n else ball(1)
+                )
                 need(bool(tail <= level), "an interval ends too early")
             if low > 0:
                 tail = ball(low).beta_lower(k, n - k + 1, regularized=1) if k else ball(1)

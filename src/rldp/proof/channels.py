@@ -465,7 +465,9 @@ def _multipliers(claims: Claims, *shape: int) -> tuple[Any, Any]:
         nothing = [[None] * shape[1]] * shape[0]
         return nothing, nothing
     if isinstance(claims.F, EvidenceSet):
-        return _vectors(document, f"{name}.upper", shape), _vectors(document, f"{name}.lower", shape)
+        return _vectors(document, f"{name}.upper", shape), _vectors(
+            document, f"{name}.lower", shape
+        )
     upper = integers(document, f"{name}.upper", [*shape], pattern=SIGNED)
     return upper, integers(document, f"{name}.lower", [*shape], pattern=SIGNED)
 

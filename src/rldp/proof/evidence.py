@@ -1,9 +1,9 @@
 """Sets that stand on evidence, F = {P : L_i P ∈ B_i for all i}: Lemma 8 of `rldp.proof`.
 
 A vector of multipliers is read from a certificate as integers, in units of the channel's table. It
-is never trusted: it obeys its signs and costs at most 0, or it is refused, and the threshold that it
-proves is computed here. The counts of the document are a distribution that lies in F, so that F is
-not empty.
+is never trusted: it obeys its signs and costs at most 0, or it is refused, and the threshold that
+it proves is computed here. The counts of the document are a distribution that lies in F, so that F
+is not empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _FINE = 64  # binary digits that roots have beside those of the table
 class Piece(Protocol):
     """A piece of evidence."""
 
-    n_multipliers: int
+    @property
+    def n_multipliers(self) -> int:
+        """How many multipliers it takes."""
 
     def add(self, a: Sequence[int], total: list[Fraction | int], unit: int) -> None:
         """Add unit · L^T a to a list over all cells, each entry rounded down."""
@@ -61,14 +63,17 @@ class Reports:
 
     @property
     def n_multipliers(self) -> int:
+        """How many multipliers it takes."""
         return len(self.counts) + (0 if self.test == "total-variation" else 2)
 
     def add(self, a: Sequence[int], total: list[Any], unit: int) -> None:
+        """Lᵀ a, one cell after the other."""
         spend(2 * len(self.M) * len(self.counts))
         for x, row in enumerate(self.M):
             total[x] += unit * sum(map(int.__mul__, row, a)) // self.one
 
     def cost(self, a: Sequence[int]) -> Fraction:
+        """What the multipliers cost, from above."""
         spend(8 * len(a), 256)
         m = sum(self.counts)
         if self.test == "total-variation":
@@ -89,33 +94,37 @@ class Reports:
         if any(c and mu == a_y for a_y, c in zip(a, self.counts, strict=True)):
             raise ProofError("A multiplier of reports has no logarithm.")
         logs = sum(
-            c * log_below((mu - a_y) * ONE // nu) if (mu - a_y) * ONE >= nu else c * _log_of((mu - a_y), nu)
+            c * log_below((mu - a_y) * ONE // nu)
+            if (mu - a_y) * ONE >= nu
+            else c * _log_of((mu - a_y), nu)
             for a_y, c in zip(a, self.counts, strict=True)
             if c
         )
         return mu + nu * (self.size / (2 * m) - 1) - Fraction(nu * logs, m * ONE)
 
     def holds(self, counts: Sequence[int]) -> bool:
+        """Whether the counts are proved to lie in B."""
         spend(4 * len(self.M) * len(self.counts), 256)
         n, m = sum(counts), sum(self.counts)
         k = len(self.counts)
         law = [sum(c * row[y] for c, row in zip(counts, self.M, strict=True)) for y in range(k)]
         unit = n * self.one  # z = law / unit
         if self.test == "total-variation":
-            gap = sum(abs(Fraction(c, m) - Fraction(z, unit)) for c, z in zip(self.counts, law, strict=True))
+            gap = sum(
+                abs(Fraction(c, m) - Fraction(z, unit))
+                for c, z in zip(self.counts, law, strict=True)
+            )
             return gap <= self.size
         if any(c and not z for c, z in zip(self.counts, law, strict=True)):
             return False
         if self.test == "chi-square":
             # Σ c²/(m² z) ≤ 1 + x/m, each term rounded up
-            total = sum(ceil(c * c * unit * ONE, m * z) for c, z in zip(self.counts, law, strict=True) if c)
+            total = sum(
+                ceil(c * c * unit * ONE, m * z) for c, z in zip(self.counts, law, strict=True) if c
+            )
             return total <= (m + self.size) * ONE
         # Σ ŷ log(z/ŷ) ≥ -b, each logarithm from below
-        logs = sum(
-            c * _log_of(z * m, unit * c)
-            for c, z in zip(self.counts, law, strict=True)
-            if c
-        )
+        logs = sum(c * _log_of(z * m, unit * c) for c, z in zip(self.counts, law, strict=True) if c)
         return -Fraction(logs, ONE) <= self.size / 2
 
 
@@ -134,9 +143,11 @@ class Linear:
 
     @property
     def n_multipliers(self) -> int:
+        """How many multipliers it takes."""
         return len(self.rows)
 
     def add(self, a: Sequence[int], total: list[Any], unit: int) -> None:
+        """Lᵀ a, one cell after the other."""
         for w, row in zip(a, self.rows, strict=True):
             if not w:
                 continue
@@ -146,12 +157,14 @@ class Linear:
                     total[x] += unit * w * value.numerator // value.denominator
 
     def cost(self, a: Sequence[int]) -> Fraction:
+        """What the multipliers cost, from above."""
         spend(4 * len(a))
         if not self.is_equal and min(a, default=0) < 0:
             raise ProofError("A multiplier of an inequality is negative.")
         return sum((w * limit for w, limit in zip(a, self.limits, strict=True) if w), Fraction(0))
 
     def holds(self, counts: Sequence[int]) -> bool:
+        """Whether the counts are proved to lie in B."""
         n = sum(counts)
         for row, limit in zip(self.rows, self.limits, strict=True):
             spend(4 * len(row))
@@ -236,7 +249,9 @@ def read_evidence(document: dict[str, Any], counts: list[list[int]]) -> Evidence
     flat = [c for row in counts for c in row]
     for i, piece in enumerate(pieces):
         if not piece.holds(flat):
-            raise ProofError(f"The counts are no distribution that evidence {i} allows: F may be empty.")
+            raise ProofError(
+                f"The counts are no distribution that evidence {i} allows: F may be empty."
+            )
     cells = [[s * shape[1] + u for u in range(shape[1])] for s in range(shape[0])]
     words = "the distributions that " + " and ".join(item["kind"] for item in given) + " allow"
     totals = list(map(sum, counts))
@@ -248,7 +263,10 @@ def _alpha(item: dict[str, Any], name: str) -> Fraction:
 
 
 def _naturals(value: Any, length: int | None, name: str) -> list[int]:
-    is_list = isinstance(value, list) and len(value) in (length, len(value) if length is None else length)
+    is_list = isinstance(value, list) and len(value) in (
+        length,
+        len(value) if length is None else length,
+    )
     if not is_list or not value or not all(type(x) is int and 0 <= x < 2**53 for x in value):
         raise ProofError(f"Expected a list of integers from 0 on at {name}.")
     return list(value)
@@ -292,7 +310,8 @@ def _reports(item: dict[str, Any], size: list[Any], shape: tuple[int, int], name
 
 def _known(item: dict[str, Any], size: list[Any], shape: tuple[int, int], name: str) -> Piece:
     only(item, ("kind", "equal", "rows", "limits"), name)
-    tables, limits = item.get("rows"), item.get("limits")
+    tables: Any = item.get("rows")
+    limits: Any = item.get("limits")
     is_pair = isinstance(tables, list) and isinstance(limits, list) and len(tables) == len(limits)
     if size or not is_pair or not tables or type(item.get("equal")) is not bool:
         raise ProofError(f"Expected rows with a limit each, equal as a truth value, at {name}.")
@@ -313,7 +332,8 @@ def _known(item: dict[str, Any], size: list[Any], shape: tuple[int, int], name: 
 def _features(item: dict[str, Any], size: list[Any], shape: tuple[int, int], name: str) -> Piece:
     """Inequalities Σ_u (1_H - high) P(s, u) ≤ 0 and Σ_u (low - 1_H) P(s, u) ≤ 0."""
     only(item, ("kind", "alpha", "sets", "hits", "totals"), name)
-    sets, hits = item.get("sets"), item.get("hits")
+    sets: Any = item.get("sets")
+    hits: Any = item.get("hits")
     totals = _naturals(item.get("totals"), shape[0], f"{name}.totals")
     is_pair = isinstance(sets, list) and isinstance(hits, list) and 0 < len(sets) == len(hits)
     if not is_pair or len(size) != 2 * len(sets) * shape[0]:
@@ -332,10 +352,10 @@ def _features(item: dict[str, Any], size: list[Any], shape: tuple[int, int], nam
             low, high = (ratio(next(ends), f"the sizes of {name}") for _ in range(2))
             if not 0 <= low <= high <= 1 or k > totals[s]:
                 raise ProofError(f"Expected 0 ≤ low ≤ high ≤ 1 for {name}.")
-            is_proved = is_binomial_tail(k, totals[s], high, tail) and is_binomial_tail(
-                totals[s] - k, totals[s], 1 - low, tail
-            )
-            if not is_proved:
+            is_high = high == 1 or is_binomial_tail(k, totals[s], high, tail)
+            if not is_high or not (
+                low == 0 or is_binomial_tail(totals[s] - k, totals[s], 1 - low, tail)
+            ):
                 raise ProofError(f"An interval of {name} is not proved to be wide enough.")
             spend(8 * shape[0] * shape[1])
             for row in ([x - high for x in inside], [low - x for x in inside]):

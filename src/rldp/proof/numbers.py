@@ -165,7 +165,7 @@ def is_binomial_tail(k: int, n: int, p: Fraction, alpha: Fraction) -> bool:
     [False, True]
     """
     if k >= n or p <= 0:
-        return alpha >= 1 or (k >= n and p >= 1)
+        return alpha >= 1
     if p >= 1:
         return True
     top, bottom = p.numerator, p.denominator

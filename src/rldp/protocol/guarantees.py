@@ -22,7 +22,7 @@ from rldp.protocol.documents import Document
 from rldp.tables.parts import Part
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
-from rldp.uncertainty import AllDistributions, Guarantee, UncertaintySet
+from rldp.uncertainty import AllDistributions, Guarantee, UncertaintySet, kind_of
 from rldp.uncertainty.guarantee import as_levels
 
 
@@ -59,8 +59,7 @@ class Claim:
         """What a guarantee says without the counts of its table."""
         F = guarantee.uncertainty
         parameters = {p.name: p.published(F.arguments[p.name]) for p in F.parameters}
-        kind = documents.kind_of_set(F)
-        return cls(kind, parameters, guarantee.levels, tuple(guarantee.knows))
+        return cls(kind_of(F), parameters, guarantee.levels, tuple(guarantee.knows))
 
     @cached_property
     def epsilon(self) -> float:

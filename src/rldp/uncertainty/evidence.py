@@ -157,9 +157,7 @@ class Reports:
     @property
     def words(self) -> str:
         """What it allows."""
-        return (
-            f"{_WORDS[self.test]} on {self.n:,} reports accepts (α = {shortest(self.alpha)})"
-        )
+        return f"{_WORDS[self.test]} on {self.n:,} reports accepts (α = {shortest(self.alpha)})"
 
 
 @dataclass(frozen=True)
@@ -232,7 +230,7 @@ class Features:
         """Check all of it."""
         ALPHA.checked(self.alpha)
         is_set = all(
-            H and sorted(set(H)) == list(H) and 0 <= H[0] and H[-1] < self.n_u for H in self.sets
+            H and sorted(set(H)) == list(H) and H[0] >= 0 and H[-1] < self.n_u for H in self.sets
         )
         if not self.sets or not is_set:
             raise DataError("Expected sets of codes of U in ascending order.")
@@ -282,7 +280,7 @@ class Features:
         return cones.Inequalities(np.array(rows), np.zeros(len(rows)), is_equal=False)
 
     def reshaped(self, part: Part) -> Known:
-        """The same inequalities for tables whose rows are (s, k): they say nothing of sets there."""
+        """The same inequalities for tables whose rows are (s, k), where H is no set."""
         shape = len(self.totals), self.n_u
         rows = []
         intervals = iter(self.intervals)
@@ -324,7 +322,7 @@ Evidence = Reports | Known | Features
 
 def _read(item: Any) -> Evidence:
     """A piece of evidence, from its form in a whole file."""
-    entries = checked_mapping(item, "a piece of evidence")
+    entries = checked_mapping(item, "a piece of evidence", argument="evidence")
     kind = entries.get("kind")
     names = {
         "reports": {"kind", "test", "alpha", "bits", "channel", "counts"},
@@ -460,8 +458,8 @@ class EvidenceSet(UncertaintySet):
     pairs_at_once = 1  # whose worst P is a search of its own
     shares_are_exact = False
     assumption = (
-        "the reports must come from people who followed the protocol and are a simple random sample "
-        "of those who will report"
+        "the reports must come from people who followed the protocol and are a simple random "
+        "sample of those who will report"
     )
 
     def __init__(self, table: Table, evidence: Sequence[Evidence]) -> None:
@@ -504,7 +502,7 @@ class EvidenceSet(UncertaintySet):
 
     constants: ClassVar[tuple[str, ...]] = ("sizes",)
 
-    def certificate_constants(self, above: Fraction) -> dict[str, Any]:  # noqa: ARG002  # they are
+    def certificate_constants(self, above: Fraction) -> dict[str, Any]:  # they are
         """The sizes of all pieces."""
         return {"sizes": self.sizes}
 
@@ -514,7 +512,7 @@ class EvidenceSet(UncertaintySet):
         n_s, n_u = self.table.n_s, self.table.n_u
         return f"EvidenceSet({n_s} × {n_u} cells, {kinds}, alpha={self.alpha:g})"
 
-    def in_words(self, records: str) -> str:  # noqa: ARG002  # the table is no sample
+    def in_words(self, records: str) -> str:  # the table is no sample
         """Which evidence there is."""
         return "private for every distribution that " + " and that ".join(
             item.words for item in self.evidence
@@ -604,8 +602,12 @@ class EvidenceSet(UncertaintySet):
                 P = inside
                 break
         else:
-            print("OUT",[i.piece.relaxed(P) for i in self.evidence]);P = P_hat
-        means = [T @ P[row] / P[row].sum() if P[row].sum() > 0 else 0.0 for T, row in ((T_1, one), (T_2, two))]
+            print("OUT", [i.piece.relaxed(P) for i in self.evidence])
+            P = P_hat
+        means = [
+            T @ P[row] / P[row].sum() if P[row].sum() > 0 else 0.0
+            for T, row in ((T_1, one), (T_2, two))
+        ]
         if not min(means) > 0:
             return value, P
         return float(log(means[0] / means[1])), P
@@ -661,7 +663,8 @@ def _as_piece(item: Any) -> Evidence:
 
 def _shape(item: Evidence) -> tuple[int, int]:
     if isinstance(item, Reports):
-        return item.channel.shape[:2]
+        n_s, n_u = item.channel.shape[:2]
+        return int(n_s), int(n_u)
     if isinstance(item, Known):
         return len(item.rows[0]), len(item.rows[0][0])
     return len(item.totals), item.n_u
@@ -759,7 +762,10 @@ def _rounded(P: Array, total: int, equalities: Sequence[Known]) -> Any:
     # Gaussian elimination in fractions over the cells with most mass: the rest stays as rounded
     by_mass = np.argsort(-P, kind="stable")
     matrix = [[Fraction(row[i]) for i in by_mass] for row in rows]
-    rest = [goal - sum(map(lambda x, c: x * c, row, counts)) for goal, row in zip(goals, rows, strict=True)]
+    rest = [
+        goal - sum(map(lambda x, c: x * c, row, counts))
+        for goal, row in zip(goals, rows, strict=True)
+    ]
     used: list[int] = []
     for row in range(len(matrix)):
         column = next((j for j in range(P.size) if matrix[row][j] != 0 and j not in used), None)
@@ -775,7 +781,9 @@ def _rounded(P: Array, total: int, equalities: Sequence[Known]) -> Any:
         for other in range(len(matrix)):
             if other != row and matrix[other][column] != 0:
                 factor = matrix[other][column]
-                matrix[other] = [x - factor * y for x, y in zip(matrix[other], matrix[row], strict=True)]
+                matrix[other] = [
+                    x - factor * y for x, y in zip(matrix[other], matrix[row], strict=True)
+                ]
                 rest[other] -= factor * rest[row]
     for row, column in enumerate(used):
         if column < 0:
@@ -797,7 +805,13 @@ def _is_inside(counts: Any, evidence: Sequence[Evidence]) -> bool:
         excess = item.piece.relaxed(P)
         if isinstance(item, Known):
             exact = [
-                sum((x * int(c) for x, c in zip((x for r in table for x in r), counts, strict=True)), Fraction(0))
+                sum(
+                    (
+                        x * int(c)
+                        for x, c in zip((x for r in table for x in r), counts, strict=True)
+                    ),
+                    Fraction(0),
+                )
                 for table in item.rows
             ]
             total = int(counts.sum())
@@ -914,7 +928,9 @@ def margins(schema: Schema, u: Any, alpha: float | None, test: str) -> Evidence:
             channel[:, group, k] = 2
         return Reports(test, as_float(alpha), 1, channel, tuple(map(int, counts)))
     rows = tuple(
-        tuple(tuple(Fraction(int(i in group)) for i in range(schema.n_u)) for _ in range(schema.n_s))
+        tuple(
+            tuple(Fraction(int(i in group)) for i in range(schema.n_u)) for _ in range(schema.n_s)
+        )
         for group in groups
     )
     return Known(rows, tuple(c / total for c in counts), is_equal=True)

@@ -1,10 +1,10 @@
 """Conic programmes over F = {P : L_i P ∈ B_i for all i}, and the multipliers that bound them.
 
 Let c be any vector over the cells. If c ≤ Σ_i L_iᵀ a_i entrywise and Σ_i max_{z ∈ B_i} a_i·z ≤ 0,
-then c·P ≤ 0 for every P in F. Each piece of evidence offers multipliers a_i and says what they cost,
-max a_i·z, from above; the cost is exact at the best further multipliers (docs/guarantee.md,
-Section 16). All conditions are homogeneous, so multipliers and c run over one convex cone. A mean of
-T under P_{U|s} is at most hi for all P in F iff c = 1_s (T - hi) has such multipliers.
+then c·P ≤ 0 for every P in F. Each piece of evidence offers multipliers a_i and says what they
+cost, max a_i·z, from above; the cost is exact at the best further multipliers (docs/guarantee.md,
+Section 16). All conditions are homogeneous, so multipliers and c run over one convex cone. A mean
+of T under P_{U|s} is at most hi for all P in F iff c = 1_s (T - hi) has such multipliers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rldp._types import Array
+from rldp._types import Array, Flags
 from rldp.arithmetic import log
 from rldp.errors import ParameterError
 
@@ -63,9 +63,11 @@ class ChiSquareBall:
 
     @property
     def adjoint(self) -> Array:
+        """Lᵀ, with zeros for further multipliers."""
         return np.hstack([self.channel, np.zeros((len(self.channel), 2))])
 
     def conditions(self, programme: Multipliers, a: list[int]) -> Terms:
+        """As the class says."""
         *a, mu, nu = a
         total: Terms = [(mu, 1.0), (nu, 1 + self.radius)]
         programme.nonnegative([(nu, 1.0)])
@@ -85,10 +87,12 @@ class ChiSquareBall:
         return total
 
     def cost(self, a: Array) -> float:
+        """What the multipliers cost, from above."""
         a, mu, nu = a[:-2], a[-2], a[-1]
         return float(mu + nu * (1 + self.radius) - 2 * (self.p * np.sqrt(nu * (mu - a))).sum())
 
     def repaired(self, a: Array) -> Array:
+        """With the signs that they must have."""
         return _beyond(a)
 
     def relaxed(self, P: Array) -> float:
@@ -111,9 +115,11 @@ class DivergenceBall:
 
     @property
     def adjoint(self) -> Array:
+        """Lᵀ, with zeros for further multipliers."""
         return np.hstack([self.channel, np.zeros((len(self.channel), 2))])
 
     def conditions(self, programme: Multipliers, a: list[int]) -> Terms:
+        """As the class says."""
         *a, mu, nu = a
         total: Terms = [(mu, 1.0), (nu, self.radius - 1.0)]
         programme.nonnegative([(nu, 1.0)])
@@ -128,6 +134,7 @@ class DivergenceBall:
         return total
 
     def cost(self, a: Array) -> float:
+        """What the multipliers cost, from above."""
         a, mu, nu = a[:-2], a[-2], a[-1]
         seen = self.p > 0
         if nu <= 0:
@@ -138,6 +145,7 @@ class DivergenceBall:
         return float(mu + nu * (self.radius - 1) - nu * logs)
 
     def repaired(self, a: Array) -> Array:
+        """With the signs that they must have."""
         return _beyond(a)
 
     def relaxed(self, P: Array) -> float:
@@ -157,9 +165,11 @@ class VariationBall:
 
     @property
     def adjoint(self) -> Array:
+        """Lᵀ, with zeros for further multipliers."""
         return self.channel
 
     def conditions(self, programme: Multipliers, a: list[int]) -> Terms:
+        """As the class says."""
         top, bottom = programme.variable(), programme.variable()
         for a_y in a:
             programme.nonnegative([(top, 1.0), (a_y, -1.0)])
@@ -168,9 +178,11 @@ class VariationBall:
         return [(top, half), (bottom, -half), *zip(a, self.p.tolist(), strict=True)]
 
     def cost(self, a: Array) -> float:
+        """What the multipliers cost, from above."""
         return float(a @ self.p + self.radius / 2 * (a.max() - a.min()))
 
     def repaired(self, a: Array) -> Array:
+        """With the signs that they must have."""
         return a
 
     def relaxed(self, P: Array) -> float:
@@ -187,19 +199,28 @@ class Inequalities:
     is_equal: bool
 
     @property
+    def is_free(self) -> bool:
+        """Whether multipliers cost nothing."""
+        return not self.is_equal and not self.limits.any()
+
+    @property
     def adjoint(self) -> Array:
+        """Lᵀ, with zeros for further multipliers."""
         return np.asarray(self.rows.T)
 
     def conditions(self, programme: Multipliers, a: list[int]) -> Terms:
+        """As the class says."""
         if not self.is_equal:
             for w in a:
                 programme.nonnegative([(w, 1.0)])
         return list(zip(a, self.limits.tolist(), strict=True))
 
     def cost(self, a: Array) -> float:
+        """What the multipliers cost, from above."""
         return float(a @ self.limits)
 
     def repaired(self, a: Array) -> Array:
+        """With the signs that they must have."""
         return a if self.is_equal else np.maximum(a, 0.0)
 
     def relaxed(self, P: Array) -> float:
@@ -233,8 +254,9 @@ class Multipliers:
         adjoints = [piece.adjoint for piece in pieces]
         self.sizes = [adjoint.shape[1] for adjoint in adjoints]
         self.n_core = sum(self.sizes) + 1
-        self.R = np.hstack([*adjoints, np.ones((n_cells, 1))])
-        self.n_variables = self.n_core
+        self.R: Array = np.hstack([*adjoints, np.ones((n_cells, 1))])
+        self.n_variables: int = self.n_core
+        self.is_free = all(isinstance(x, Inequalities) and x.is_free for x in pieces)
         self.cost_terms: Terms = [(self.n_core - 1, 1.0)]
         start = 0
         for piece, size in zip(pieces, self.sizes, strict=True):
@@ -355,7 +377,7 @@ class Rows:
     """The bounds of means of one row of cells: largest T·R_s over F, with multipliers and a P."""
 
     multipliers: Multipliers
-    cells: Array  # whether a cell is in the row
+    cells: Flags  # whether a cell is in the row
     programme: CellProgramme = field(init=False)
     least: float = field(init=False)  # P(s) over F, from below
     of_least: Array = field(init=False)  # its multipliers
@@ -377,7 +399,7 @@ class Rows:
         scale = float(np.abs(T).max())
         top = float(T.max())
         everywhere = np.zeros(self.cells.size)
-        everywhere[self.cells] = T == top
+        everywhere[self.cells] = top == T
         if scale == 0 or top == T.min():
             return top, None, everywhere
         t = np.zeros(self.cells.size)
@@ -393,9 +415,15 @@ class Rows:
 
     def _mended(self, core: Array) -> Array | None:
         """Multipliers with R v ≥ 0 off the row, and a cost of at most 0."""
-        if not np.isfinite(core).all() or not self.least > 0:
+        if not np.isfinite(core).all():
             return None
         v = self.multipliers.repaired(core)
+        if self.multipliers.is_free:
+            # rows of single S values cost nothing, and those of others are not needed
+            mine = np.append((self.multipliers.R[~self.cells, :-1] == 0).all(axis=0), False)
+            return np.where(mine, v, 0.0)
+        if not self.least > 0:
+            return None
         for _ in range(_MENDINGS):
             size = float(np.abs(v).max(initial=1e-300))
             short = _ROUNDING * size - float((self.multipliers.R @ v)[~self.cells].min())
@@ -412,7 +440,7 @@ class Rows:
 
 
 def joint_ratio(
-    multipliers: Multipliers, one: tuple[Array, Array], two: tuple[Array, Array], reach: Array
+    multipliers: Multipliers, one: tuple[Array, Flags], two: tuple[Array, Flags], reach: Array
 ) -> tuple[float, Array]:
     """The largest quotient of two means over F, by a search of the first one, and a P with it.
 
@@ -482,7 +510,11 @@ def nearest(
     n = n_cells + n_logs
     f = np.zeros(n)
     equal: list[Array] = [np.concatenate([np.ones(n_cells), np.zeros(n_logs)])]
-    equal_right, below, below_right = [1.0], [np.hstack([-np.eye(n_cells), np.zeros((n_cells, n_logs))])], [np.zeros(n_cells)]
+    equal_right, below, below_right = (
+        [1.0],
+        [np.hstack([-np.eye(n_cells), np.zeros((n_cells, n_logs))])],
+        [np.zeros(n_cells)],
+    )
     for part in linear:
         rows = np.hstack([part.rows, np.zeros((len(part.rows), n_logs))])
         if part.is_equal:
@@ -535,10 +567,16 @@ def centre(pieces: Sequence[Any], n_cells: int) -> tuple[Array, float]:
 
     balls = [piece for piece in pieces if not isinstance(piece, Inequalities)]
     linear = [piece for piece in pieces if isinstance(piece, Inequalities)]
-    parts = [int((ball.p > 0).sum()) if not isinstance(ball, VariationBall) else ball.p.size for ball in balls]
+    parts = [
+        int((ball.p > 0).sum()) if not isinstance(ball, VariationBall) else ball.p.size
+        for ball in balls
+    ]
     n = n_cells + sum(parts) + 1  # cells, parts of every ball, and the excess
     equal, equal_right = [np.r_[np.ones(n_cells), np.zeros(n - n_cells)]], [1.0]
-    below, right = [np.hstack([-np.eye(n_cells), np.zeros((n_cells, n - n_cells))])], [np.zeros(n_cells)]
+    below, right = (
+        [np.hstack([-np.eye(n_cells), np.zeros((n_cells, n - n_cells))])],
+        [np.zeros(n_cells)],
+    )
     for piece in linear:
         rows = np.hstack([piece.rows, np.zeros((len(piece.rows), n - n_cells))])
         if piece.is_equal:
@@ -584,7 +622,11 @@ def centre(pieces: Sequence[Any], n_cells: int) -> tuple[Array, float]:
     if not balls:  # only whether the linear ones can be kept
         below.append(np.r_[np.zeros(n - 1), -1.0][None])
         right.append(np.zeros(1))
-    cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(sum(map(len, below))), *kinds]
+    cones = [
+        clarabel.ZeroConeT(len(equal)),
+        clarabel.NonnegativeConeT(sum(map(len, below))),
+        *kinds,
+    ]
     A = np.vstack([np.array(equal), *below, *conic])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
