@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, settings
 
-from rldp.designing.effort import EFFORTS, Effort
+from rldp.designing.problem import EFFORTS, Effort
 from tests.support.work import clock, searching_modules
 
 settings.register_profile(
@@ -47,7 +47,6 @@ def little_work(monkeypatch):
         rounds=1,
         boxes=50,
         protocols=2,
-        starts=1,
         divisions=0,
         work=1.0,
         rounds_work=0.3,

@@ -80,13 +80,12 @@ if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan, Stratum, plan
     from rldp.information import entropy, mutual_information
-    from rldp.protocol.loading import load, verify
+    from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
     from rldp.protocol.release_protocol import ReleaseProtocol
-    from rldp.protocol.signing import sign
-    from rldp.release.changes import ChangedRecord, change_epsilon, changed_record
     from rldp.release.randomness import Simulation, new_key
     from rldp.release.release_file import release_file
+    from rldp.release.several_reports import ChangedRecord, change_epsilon, changed_record
     from rldp.tables.read_table import read_table
     from rldp.tables.schema import Column, Schema
     from rldp.tables.table import Table
@@ -238,7 +237,7 @@ _HOMES = {
     "estimation.sample_size": ("Plan", "Stratum", "plan"),
     "information": ("entropy", "mutual_information"),
     "auditing.read_matrix": ("read_matrix",),
-    "protocol.loading": ("load", "verify"),
+    "protocol.files": ("load", "sign", "verify"),
     "protocol.public_protocol": ("PublicProtocol",),
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.compare": ("compare",),
@@ -247,13 +246,12 @@ _HOMES = {
     "designing.programmes": ("ceiling", "srr_threshold"),
     "designing.solve_epsilon": ("solve_epsilon",),
     "tables.read_table": ("read_table",),
-    "release.changes": ("ChangedRecord", "change_epsilon", "changed_record"),
+    "release.several_reports": ("ChangedRecord", "change_epsilon", "changed_record"),
     "release.release_file": ("release_file",),
     "release.randomness": ("Simulation", "new_key"),
     "utility.goal": ("Goal", "GoalError"),
     "utility.robust": ("RobustUtility",),
     "tables.schema": ("Column", "Schema"),
-    "protocol.signing": ("sign",),
     "tables.table": ("Table",),
     "uncertainty": (
         "AllDistributions",

@@ -21,6 +21,7 @@ READ = [
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
     ROOT / "clients" / "js" / "README.md",
+    ROOT / "clients" / "r" / "README.md",
     ROOT / "benchmarks" / "RESULTS.md",
 ]
 FOLDERS = ("src", "tests", "docs", "tools", "benchmarks", "clients", "rldp")
@@ -134,3 +135,11 @@ def test_the_walks_through_the_code_name_each_file_once():
     times = Counter(name for code in CODE.findall(text) for name in FILE.findall(code))
     assert times["tables/record_files.py"] == 1
     assert not {name for name, n in times.items() if n > 1}
+
+
+def test_every_page_is_listed_on_the_front_page():
+    """A page that no list names cannot be found on the site."""
+    index = ROOT / "docs" / "index.md"
+    listed = set(re.findall(r"^(?:\.\./)?([\w/-]+)$", index.read_text(), re.MULTILINE))
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md") if path != index}
+    assert not pages - listed

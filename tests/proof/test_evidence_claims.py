@@ -19,7 +19,7 @@ import rldp
 from rldp.intervals import check_with_intervals
 from rldp.proof import ProofError
 from rldp.proof.numbers import is_binomial_tail
-from rldp.protocol.content import file_text
+from rldp.protocol.documents import file_text
 from tests.support.evidence import CASES, claim, forgeries, is_accepted, set_of
 from tests.support.files import JAVASCRIPT, TESTS
 

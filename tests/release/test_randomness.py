@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 import rldp
 from rldp.errors import DataError, ParameterError
 from rldp.release import randomness
-from rldp.release.cmac import Cmac
+from rldp.release.cmac import Cmac, Texts, record_ids
 from rldp.release.randomness import Randomness, SecureWords, Simulation
-from rldp.release.record_ids import Texts, record_ids
 
 KEY = bytes(range(32))
 

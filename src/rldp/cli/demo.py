@@ -38,7 +38,7 @@ def demo(
     from rldp.designing.catalogue import BEST, CEILING, COMPARED
     from rldp.designing.compare import compare, record_of
     from rldp.designing.design import design
-    from rldp.protocol.loading import verify
+    from rldp.protocol.files import verify
     from rldp.release.release_file import release_file
     from rldp.uncertainty import ChiSquareSet
 

@@ -13,8 +13,8 @@ from rldp.errors import MissingExtraError, ParameterError
 from rldp.estimation.interval_estimates import Figures
 from rldp.io.atomic_files import whole_file
 from rldp.release.writers import write_rows
-from rldp.tables.file_formats import file_format, is_compressed
 from rldp.tables.schema import Schema
+from rldp.tables.sources import file_format, is_compressed
 
 _TOTAL = "(all)"
 _SDMX = {

@@ -138,7 +138,7 @@ class EvidenceSet(Set):
         cells = [[row[u] for u in columns] for row in self.cells]
         return replace(super().within(columns), cells=cells)
 
-    def merged(self, groups: list[list[int]]) -> Set:  # type: ignore[override]
+    def merged(self, groups: list[list[int]]) -> Set:  # type: ignore[override]  # no evidence on classes
         """Without the evidence."""
         return Set(self.counts, self.n).merged(groups)
 

@@ -100,9 +100,9 @@ gives Σ_u (q_u - hi) P_su ≤ 0. For the balls, Σ z = 1, and (a_y - μ) z_y - 
 (a_y - μ) z_y + ν ŷ_y log(z_y/ŷ_y), are largest at z_y = ŷ_y √(ν/(μ - a_y)) and ν ŷ_y/(μ - a_y).
 By rows (s, k) this holds for someone who knows part of U as it stands.
 
-Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas, `evidence` the last of them,
-`channels` states the claim for each kind of channel, `levels` has the levels of pairs, `parts` the
-parts of U, `numbers` computes, and `work` counts.
+Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas,
+`evidence` the last of them, `channels` states the claim for each kind of channel, `levels` has the
+levels of pairs, `parts` the parts of U, `numbers` computes, and `work` counts.
 
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be

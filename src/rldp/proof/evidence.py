@@ -189,7 +189,7 @@ class EvidenceSet(Set):
         cells = [[row[u] for u in group] for row in self.cells]
         return replace(super().given(group), cells=cells)
 
-    def merged(self, classes: list[int]) -> tuple[Set, list[int]]:  # type: ignore[override]
+    def merged(self, classes: list[int]) -> tuple[Set, list[int]]:  # type: ignore[override]  # no evidence on classes
         """Without the evidence: a channel of sets has no multipliers."""
         return Set(self.words, self.counts, self.totals, self.n).merged(classes)
 

@@ -69,7 +69,8 @@ class Reports:
     def __post_init__(self) -> None:
         """Check all of it."""
         channel = np.array(self.channel, dtype=object)
-        object.__setattr__(self, "channel", channel)
+        rows = (tuple(map(tuple, table)) for table in channel.tolist())
+        object.__setattr__(self, "channel", tuple(rows))
         if self.test not in TESTS:
             raise ParameterError(
                 f"Expected a test among {', '.join(TESTS)}, got {shown(self.test)}.",
@@ -91,9 +92,14 @@ class Reports:
         return sum(self.counts)
 
     @cached_property
+    def table(self) -> Any:
+        """The integers as an array of shape (n_s, n_u, k)."""
+        return np.array(self.channel, dtype=object)
+
+    @cached_property
     def matrix(self) -> Array:
         """M over all cells, shape (cells, k)."""
-        floats = (self.channel / (1 << self.bits)).astype(float)
+        floats = (self.table / (1 << self.bits)).astype(float)
         return np.asarray(floats.reshape(-1, len(self.counts)))
 
     @property
@@ -112,8 +118,11 @@ class Reports:
             return float(2 * gammainccinv((k - 1) / 2, alpha))
         if self.test == FINITE_KL:
             df, goal = k - 1, -float(log(alpha))
-            f = lambda t: t - df - df * math.log(t / df) - goal  # noqa: E731
-            return 2 * float(brentq(f, df, df + 10 * (goal + df + 10), xtol=1e-12, rtol=1e-14))
+
+            def over(t: float) -> float:
+                return t - df - df * math.log(t / df) - goal
+
+            return 2 * float(brentq(over, df, df + 10 * (goal + df + 10), xtol=1e-12, rtol=1e-14))
         log_events = k * log(2) + log1p(-(2.0 ** (1 - k)))
         return float(np.sqrt(2 * (log_events - log(alpha)) / self.n))
 
@@ -135,12 +144,12 @@ class Reports:
     def reshaped(self, part: Part) -> Reports:
         """For tables whose rows are (s, k)."""
         k = len(self.counts)
-        whole = np.stack([part.rows(self.channel[:, :, y]) for y in range(k)], axis=2)
+        whole = np.stack([part.rows(self.table[:, :, y]) for y in range(k)], axis=2)
         return replace(self, channel=whole)
 
     def document(self) -> dict[str, Any]:
         """As a whole file has it."""
-        channel = [[[str(x) for x in row] for row in table] for table in self.channel.tolist()]
+        channel = [[[str(x) for x in row] for row in table] for table in self.channel]
         return {
             "kind": self.kind,
             "test": self.test,
@@ -382,6 +391,10 @@ class _Pieces(Parameter):
     def published(self, argument: Any) -> Any:
         """Their kinds, levels and sizes: what was counted is nobody's business who only reports."""
         return [item.published() for item in argument]
+
+    def text(self, argument: Any) -> str:
+        """A literal, in which what is true is True."""
+        return repr(self.written(argument))
 
     def check_published(self, value: Any) -> None:
         """Refuse what no public file has."""
@@ -663,8 +676,7 @@ def _as_piece(item: Any) -> Evidence:
 
 def _shape(item: Evidence) -> tuple[int, int]:
     if isinstance(item, Reports):
-        n_s, n_u = item.channel.shape[:2]
-        return int(n_s), int(n_u)
+        return len(item.channel), len(item.channel[0])
     if isinstance(item, Known):
         return len(item.rows[0]), len(item.rows[0][0])
     return len(item.totals), item.n_u
