@@ -1,4 +1,4 @@
-"""Sets that stand on evidence: half-spaces that hold F, added up (guarantee.md, Theorem 34).
+"""Sets that stand on evidence: half-spaces that hold F, added up (guarantee.md, Theorem 33).
 
 For every g ≥ 0 the tangent planes of 1/z and of -log z give, for laws z of reports,
     Σ p²/z ≥ 2 Σ p √g - g·z    and    Σ p log(p/z) ≥ Σ p (log g + 1) - g·z;

@@ -3,7 +3,7 @@
 Let c be any vector over the cells. If c ≤ Σ_i L_iᵀ a_i entrywise and Σ_i max_{z ∈ B_i} a_i·z ≤ 0,
 then c·P ≤ 0 for every P in F. Each piece of evidence offers multipliers a_i and says what they
 cost, max a_i·z, from above; the cost is exact at the best further multipliers (docs/guarantee.md,
-Section 16). All conditions are homogeneous, so multipliers and c run over one convex cone. A mean
+Section 17). All conditions are homogeneous, so multipliers and c run over one convex cone. A mean
 of T under P_{U|s} is at most hi for all P in F iff c = 1_s (T - hi) has such multipliers.
 """
 
