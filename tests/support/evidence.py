@@ -16,17 +16,17 @@ from rldp.designing.certify import certified
 from rldp.proof import ProofError, check
 from rldp.protocol import documents
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
-from rldp.uncertainty import Guarantee
+from rldp.uncertainty import EvidenceSet, Guarantee
 from tests.support.files import DATA
 
 CASES: list[dict[str, Any]] = json.loads((Path(DATA) / "reports_cases.json").read_text())
 
 
-def set_of(case: dict[str, Any]) -> rldp.EvidenceSet:
+def set_of(case: dict[str, Any]) -> EvidenceSet:
     return rldp.ReportSet(np.array(case["M"]), counts=case["counts"], alpha=case["alpha"])
 
 
-def claim(F: rldp.EvidenceSet, Q: np.ndarray, epsilon: float) -> dict[str, Any]:
+def claim(F: EvidenceSet, Q: np.ndarray, epsilon: float) -> dict[str, Any]:
     """A proved document of a channel over F."""
     table = certified(DenseChannel(Q), [Guarantee(F, epsilon)])
     return document(F, table.channel, table.integers, table.bits, table.certificate, epsilon)

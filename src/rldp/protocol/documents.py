@@ -28,6 +28,8 @@ from rldp.uncertainty import kind_of as kind_of_set
 
 VERSIONS = 1, 2, 3
 WHOLE, PUBLIC = "rldp-protocol", "rldp-client"
+QUESTIONNAIRE, QUESTIONNAIRE_CLIENT = "rldp-questionnaire", "rldp-questionnaire-client"
+FORMATS = WHOLE, PUBLIC, QUESTIONNAIRE, QUESTIONNAIRE_CLIENT
 
 
 class Content(NamedTuple):
@@ -61,7 +63,7 @@ def read_content(path: str | os.PathLike[str]) -> Content:
     """What stands in a protocol file, once its format, version and hash have been checked."""
     document = read_document(path)
     version, known = document.get("version"), "1, 2 or 3"
-    if document.get("format") not in (WHOLE, PUBLIC) or type(version) is not int:
+    if document.get("format") not in FORMATS or type(version) is not int:
         raise FileError(f"{path} is not a protocol file of version {known}.")
     if version not in VERSIONS:
         raise FileError(
