@@ -27,9 +27,9 @@ from rldp.checks import as_array, shown
 from rldp.designing.design import design
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.goal_errors import channel_error
+from rldp.estimation.mixin import EstimateOptions
 from rldp.estimation.mixin import estimate as estimate_of_channel
 from rldp.estimation.moments import ListedMoments, moments
-from rldp.estimation.options import EstimateOptions
 from rldp.estimation.read_reports import ReportReader
 from rldp.estimation.report_counts import counts_from
 from rldp.estimation.result import Estimate
