@@ -21,6 +21,7 @@ presentation    results → sentences and pictures
 collect         a form and a server that collects reports
 studio          all steps in a local browser
 reproduction    the figures of the paper
+waves           surveys in waves: sets from reports, the next wave, pooled estimates
 cli             the command line
 datasets        tables for examples
 spark, sklearn  releases on a cluster, and in a pipeline
@@ -115,9 +116,12 @@ if TYPE_CHECKING:
         TotalVariationSet,
         UncertaintySet,
     )
+    from rldp.uncertainty import EvidenceSet as EvidenceSet
     from rldp.utility.goal import Goal
     from rldp.utility.goal import GoalError as GoalError
     from rldp.utility.robust import RobustUtility as RobustUtility
+    from rldp.waves import MeasuredSet, ReportSet, first_wave, next_wave, pooled, split
+    from rldp.waves import NextWave as NextWave
 
 __version__ = "0.1.0"
 
@@ -132,11 +136,13 @@ __all__ = [
     "Guarantee",
     "KLSet",
     "KnownDistribution",
+    "MeasuredSet",
     "PolytopeSet",
     "PublicProtocol",
     "Questionnaire",
     "ReleaseProtocol",
     "RenyiSet",
+    "ReportSet",
     "RldpError",
     "Schema",
     "Simulation",
@@ -152,12 +158,15 @@ __all__ = [
     "design_questionnaire",
     "entropy",
     "estimate",
+    "first_wave",
     "identifiability",
     "levels",
     "load",
     "mutual_information",
     "new_key",
+    "next_wave",
     "plan",
+    "pooled",
     "read_matrix",
     "read_table",
     "regress",
@@ -166,6 +175,7 @@ __all__ = [
     "risk",
     "sign",
     "solve_epsilon",
+    "split",
     "verify",
 ]
 
@@ -225,6 +235,7 @@ _HOMES = {
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "EvidenceSet",
         "FiniteKLSet",
         "GivenU",
         "Guarantee",
@@ -234,6 +245,15 @@ _HOMES = {
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
+    ),
+    "waves": (
+        "MeasuredSet",
+        "NextWave",
+        "ReportSet",
+        "first_wave",
+        "next_wave",
+        "pooled",
+        "split",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
