@@ -21,6 +21,7 @@ presentation    results → sentences and pictures
 collect         a form and a server that collects reports
 studio          all steps in a local browser
 reproduction    the figures of the paper
+waves           surveys in waves: sets from reports, the next wave, pooled estimates
 cli             the command line
 datasets        tables for examples
 spark, sklearn  releases on a cluster, and in a pipeline
@@ -119,9 +120,12 @@ if TYPE_CHECKING:
         TotalVariationSet,
         UncertaintySet,
     )
+    from rldp.uncertainty import EvidenceSet as EvidenceSet
     from rldp.utility.goal import Goal
     from rldp.utility.goal import GoalError as GoalError
     from rldp.utility.robust import RobustUtility as RobustUtility
+    from rldp.waves import MeasuredSet, ReportSet, first_wave, next_wave, pooled, split
+    from rldp.waves import NextWave as NextWave
 
 __version__ = "0.1.0"
 
@@ -136,11 +140,13 @@ __all__ = [
     "Guarantee",
     "KLSet",
     "KnownDistribution",
+    "MeasuredSet",
     "PolytopeSet",
     "PublicProtocol",
     "Questionnaire",
     "ReleaseProtocol",
     "RenyiSet",
+    "ReportSet",
     "RldpError",
     "Schema",
     "Simulation",
@@ -158,12 +164,15 @@ __all__ = [
     "dice_price",
     "entropy",
     "estimate",
+    "first_wave",
     "identifiability",
     "levels",
     "load",
     "mutual_information",
     "new_key",
+    "next_wave",
     "plan",
+    "pooled",
     "read_matrix",
     "read_table",
     "read_tally",
@@ -173,6 +182,7 @@ __all__ = [
     "risk",
     "sign",
     "solve_epsilon",
+    "split",
     "verify",
 ]
 
@@ -235,6 +245,7 @@ _HOMES = {
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "EvidenceSet",
         "FiniteKLSet",
         "GivenU",
         "Guarantee",
@@ -244,6 +255,15 @@ _HOMES = {
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
+    ),
+    "waves": (
+        "MeasuredSet",
+        "NextWave",
+        "ReportSet",
+        "first_wave",
+        "next_wave",
+        "pooled",
+        "split",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
