@@ -24,7 +24,7 @@ from rldp.utility.contrasts import sums_over_s
 
 EPSILON, LEVEL = 1.0, 0.95
 SURVEYS = 500  # simulated, of ours
-COLLECTIONS = 3  # of the peers, person by person
+COLLECTIONS = 20  # of the peers, person by person
 
 
 class Errors(NamedTuple):
