@@ -8,9 +8,10 @@ LOOPS := $(wildcard src/rldp/compiled/*.[ch])
 unexport PYTHONDONTWRITEBYTECODE
 
 # One thread of linear algebra for each process: two of them share two cores
-test test-quick: export OPENBLAS_NUM_THREADS = 1
+test test-quick test-whole: export OPENBLAS_NUM_THREADS = 1
+test-whole: export RLDP_WHOLE_TESTS = 1
 
-.PHONY: demo test test-quick test-oldest check wheel dist docs bench ablation figures clean
+.PHONY: demo test test-quick test-whole test-oldest check wheel dist docs bench ablation figures clean
 
 demo: .venv/demo
 	$(BIN)/rldp demo --force
@@ -18,6 +19,9 @@ demo: .venv/demo
 # three workers for two cores: tests wait for the processes and browsers that they start
 test: .venv/installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# every case of tests with hundreds of them, of which test takes about a quarter
+test-whole: test
 
 # all but what takes half a second or more
 test-quick: .venv/installed

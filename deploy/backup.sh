@@ -10,9 +10,9 @@ new=$copy.new
 rm -f "$new"
 python3 - "$store" "$new" <<'PYTHON'
 import sqlite3, sys
-with sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True) as store:
-    with sqlite3.connect(sys.argv[2]) as copy:
-        store.backup(copy)
+from contextlib import closing
+with closing(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)) as store, closing(sqlite3.connect(sys.argv[2])) as copy:
+    store.backup(copy)
     assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 PYTHON
 sync "$new"

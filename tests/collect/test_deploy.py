@@ -68,9 +68,9 @@ def test_a_backup_holds_what_was_committed_while_the_store_is_in_use(tmp_path):
     copy.write_text("an older copy")
     assert _backup(tmp_path / "a.sqlite", copy).returncode == 0
     store.close()
+    assert [path.name for path in tmp_path.glob("copy*")] == ["copy.sqlite"]
     assert sorted(sqlite3.connect(copy).execute("SELECT * FROM reports")) == rows
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.sqlite"]
 
 
 def test_a_backup_that_fails_leaves_the_older_copy(tmp_path):
