@@ -58,8 +58,11 @@ if TYPE_CHECKING:
     from rldp.channel import IndependentChannel as IndependentChannel
     from rldp.channel import SetChannel as SetChannel
     from rldp.channel import UnaryChannel as UnaryChannel
+    from rldp.designing.classic import classic
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.few_outputs import DicePrice as DicePrice
+    from rldp.designing.few_outputs import dice_price
     from rldp.designing.prices import MergingPrice as MergingPrice
     from rldp.designing.prices import PromisePrice as PromisePrice
     from rldp.designing.prices import merging_prices as merging_prices
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from rldp.estimation.sample_size import Plan as Plan
     from rldp.estimation.sample_size import Stratum as Stratum
     from rldp.estimation.sample_size import plan
+    from rldp.estimation.tally import read_tally
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
@@ -152,10 +156,12 @@ __all__ = [
     "audit",
     "audit_questionnaire",
     "ceiling",
+    "classic",
     "compare",
     "datasets",
     "design",
     "design_questionnaire",
+    "dice_price",
     "entropy",
     "estimate",
     "first_wave",
@@ -169,6 +175,7 @@ __all__ = [
     "pooled",
     "read_matrix",
     "read_table",
+    "read_tally",
     "regress",
     "release_file",
     "repeated",
@@ -219,6 +226,9 @@ _HOMES = {
     "protocol.files": ("load", "sign", "verify"),
     "protocol.public_protocol": ("PublicProtocol",),
     "protocol.release_protocol": ("ReleaseProtocol",),
+    "designing.classic": ("classic",),
+    "designing.few_outputs": ("DicePrice", "dice_price"),
+    "estimation.tally": ("read_tally",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
