@@ -68,6 +68,10 @@ def estimate(
     forged: Annotated[
         int, typer.Option(metavar="M", help="Show what M forged reports could do.")
     ] = 0,
+    tally: Annotated[
+        bool,
+        typer.Option("--tally", help="REPORTS is a tally sheet: a CSV file with y and count."),
+    ] = False,
     allow_few: Annotated[
         bool, typer.Option("--allow-few", help="Estimate from fewer than 30 reports too.")
     ] = False,
@@ -99,7 +103,7 @@ def estimate(
         "allow_few": allow_few,
         "encoding": encoding,
     }
-    p, e = _estimated(protocol, reports, options, forged)
+    p, e = _estimated(protocol, reports, options, forged, is_tally=tally)
     if not isinstance(e, Estimate):
         _questionnaire(e, p.name, csv, plot, json=json, sdmx=sdmx)
         return
@@ -119,7 +123,12 @@ def estimate(
 
 
 def _estimated(
-    protocol: str, reports: str | None, options: dict[str, Any], forged: int
+    protocol: str,
+    reports: str | None,
+    options: dict[str, Any],
+    forged: int,
+    *,
+    is_tally: bool = False,
 ) -> tuple[Any, Any]:
     """The protocol and the estimate, from a file of reports or from a store."""
     from rldp.collect.opening import is_store
@@ -129,6 +138,12 @@ def _estimated(
     if reports is None:
         return _of_store(protocol, None, options)
     p = load(protocol)
+    if is_tally:
+        from rldp.estimation.tally import read_tally
+
+        kept = ("method", "level", "simultaneous", "allow_few")
+        counts = read_tally(p, Path(reports))
+        return p, p.estimate(counts=counts, **{name: options[name] for name in kept})
     if is_store(reports):
         return _of_store(reports, p, options)
     with record_bar(f"counting {Path(reports).name}") as report:
