@@ -110,7 +110,7 @@ def estimate(
 
     check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
     check_picture_target(plot, force=force)
-    options = {
+    options: dict[str, Any] = {
         "method": method.value,
         "level": level,
         "simultaneous": simultaneous,
