@@ -64,7 +64,15 @@ class Kind(Enum):
     OFFER = "what people are offered or told"  # in the modules of OFFERS
 
 
-OFFERS = ("compare", "people", "prices", "processes", "questionnaire", "stack")
+OFFERS = (
+    "compare",
+    "few_outputs",
+    "people",
+    "prices",
+    "processes",
+    "questionnaire",
+    "stack",
+)
 
 
 class Constant(NamedTuple):
