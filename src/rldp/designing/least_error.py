@@ -15,6 +15,7 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
+from rldp.designing.coarser import coarser_columns, is_large
 from rldp.designing.column_generation.progress import Progress, untold
 from rldp.designing.effort import Effort
 from rldp.designing.optimal.private_columns import PrivateColumns
@@ -59,16 +60,26 @@ def least_error(
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
+    is_interrupted = is_begun = False
+    try:
+        if is_large(guarantees[0].table):
+            dealt = coarser_columns(guarantees, goal, effort, hidden=hidden, deadline=deadline)
+            seeds = dealt if seeds is None else np.concatenate([seeds, dealt])
+            is_begun = True
+    except KeyboardInterrupt:
+        is_interrupted = True
     search = Rounds(
         private.weights,
         goal,
         least,
         private.pulled_in,
         seeds=seeds,
+        is_begun=is_begun,
         distinct=not hidden,
         deadline=deadline,
     )
-    is_interrupted = False
+    if is_interrupted:
+        return search.solution(is_interrupted=True)
     try:
         oracles = _oracles(guarantees, private, deadline, hidden=hidden)
         search.run(oracles, effort, progress or untold)
@@ -123,7 +134,8 @@ def _oracles(
     pricing = None if hidden else _sorted_pricing(guarantees)
     if pricing is not None:
         found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, table.n_s):
+    elif Flips.is_possible(private, table.n_s) and not is_large(table):
+        # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
     if private.is_joint and table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))

@@ -1,0 +1,105 @@
+"""Columns to begin with on large tables, from a search over columns that are constant on classes.
+
+Values of U are put into a few classes of about the same mass, a frequent value into one of its own.
+A column that is constant on classes is private over F if it is so with the masses of the classes in
+place of those of all values. So this search is one for a small table, with the F of the large one.
+What a column does with its classes it can do with any others of the same masses: values are dealt
+to them many times at random. Together such columns tell all values apart. Rounds from there reach
+in a minute on 6 × 42 cells what they do not reach in five from random subsets.
+
+Classes from the goal, as the values of each margin where the goal has two, were tried and are
+worse: mixtures of designs for single margins are where rounds do not find out of (14.2 on
+2 × 29 cells, and 9.8 from random subsets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rldp._types import Array, Indices
+from rldp.arithmetic import exp
+from rldp.designing.effort import Effort
+from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.oracles.cones import Cones
+from rldp.designing.rounds import Estimated, Rounds
+from rldp.tables.table import Table
+from rldp.uncertainty import Guarantee
+
+_LARGE = 100  # cells, beyond which they are of use; 2 × 29 cells ended 1 % worse with them
+_CLASSES = 8
+_DEALT = 3.0  # columns with values dealt at random, times the number of cells
+_SHARE = 0.02  # of the work of a search, times the cells that belong to a cell of the small table
+
+
+def is_large(table: Table) -> bool:
+    """Whether rounds would take long to find these columns by themselves."""
+    return table.counts.size > _LARGE and table.n_u > 2 * _CLASSES
+
+
+def coarser_columns(
+    guarantees: Sequence[Guarantee],
+    goal: Estimated,
+    effort: Effort,
+    *,
+    hidden: bool = False,
+    deadline: float = np.inf,
+) -> Array:
+    """Columns (columns, rows, n_u), nearly all of them private."""
+    table = guarantees[0].table
+    p_u = table.p_su.sum(axis=0)
+    classes = _of_equal_mass(p_u)
+    private = PrivateColumns(guarantees, hidden=hidden, apart=True, classes=classes)
+    factor = float(exp(min(float(g.levels.min()) for g in guarantees)))
+    search = Rounds(
+        private.weights,
+        Estimated(_of_classes(goal.A.reshape(-1, p_u.size, goal.A.shape[1]), classes)),
+        factor,
+        private.pulled_in,
+        deadline=deadline,
+    )
+    work = _SHARE * effort.rounds_work * table.counts.size / private.weights.size
+    search.run([Cones(private, deadline)], replace(effort, rounds_work=work, patience=1))
+    search.finish()
+    T, theta = search.master.columns.reshape(-1, *private.weights.shape), search.master.theta
+    random = np.random.default_rng(0)  # the same search every time
+    n = int(_DEALT * goal.A.shape[0])
+    chosen = random.choice(len(T), n, p=theta / theta.sum())
+    dealt = _dealt(p_u, private.weights.sum(axis=0), n, random)
+    return np.asarray(np.take_along_axis(T[chosen], dealt[:, None, :], axis=2))
+
+
+def _of_classes(A: Array, classes: Indices) -> Array:
+    """Functionals of classes: the largest entry of each class, which is any where all are equal."""
+    found = []
+    for c in range(int(classes.max()) + 1):
+        part = A[:, classes == c]
+        which = np.abs(part).argmax(axis=1)[:, None]
+        found.append(np.take_along_axis(part, which, 1)[:, 0])
+    return np.stack(found, axis=1).reshape(-1, A.shape[2])
+
+
+def _of_equal_mass(p_u: Array) -> Indices:
+    """Each value in the class that has least so far, the frequent ones first."""
+    classes, mass = np.zeros(p_u.size, np.intp), np.zeros(_CLASSES)
+    for u in np.argsort(-p_u, kind="stable"):
+        classes[u] = mass.argmin()
+        mass[classes[u]] += p_u[u]
+    return classes
+
+
+def _dealt(p_u: Array, masses: Array, n: int, random: np.random.Generator) -> Indices:
+    """Values of U dealt n times to classes of about these masses, the frequent ones first."""
+    left = np.tile(masses, (n, 1))
+    dealt = np.zeros((n, p_u.size), np.intp)
+    for u in np.argsort(-p_u, kind="stable"):
+        # as likely as there is room, among classes that have room for all of it; else the roomiest
+        room = np.where(left >= (1 - 1e-9) * p_u[u], np.maximum(left, 0.0), 0.0)
+        room = np.where(room.any(axis=1)[:, None], room, left == left.max(axis=1)[:, None])
+        ends = np.cumsum(room, axis=1)
+        drawn = random.random((n, 1)) * ends[:, -1:]
+        dealt[:, u] = (drawn >= ends).sum(axis=1).clip(max=masses.size - 1)
+        left[np.arange(n), dealt[:, u]] -= p_u[u]
+    return dealt
