@@ -155,7 +155,7 @@ LIMITS = {  # of an effort
     "rounds_work": Line("nominal seconds of a search, times the usual ones", (0.5, 2.0)),
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
-OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "starts", "work", "is_bounded")
+OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "work", "is_bounded")
 OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
 
 
@@ -237,7 +237,7 @@ SWITCHES = (
 )
 # Left out of every design, which they would replace where a search loses much
 RIVALS = (
-    Switch("closed forms", "design.most_useful", lambda _: lambda drafts, _: drafts[0]),
+    Switch("closed forms", "design.best_of", lambda _: lambda found, _: found[0]),
     Switch("closed forms", "design.best_of_rivals", lambda _: lambda _, mixture: mixture),
 )
 

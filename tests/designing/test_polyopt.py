@@ -16,16 +16,16 @@ from scipy.special import entr
 import rldp
 from rldp import AllDistributions, ChiSquareSet, Guarantee, KnownDistribution, Table, design
 from rldp.designing import programmes
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.polyopt.cone import inequalities, is_extreme
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.exact_pricing import ExactPricing
-from rldp.designing.polyopt.robust_objective import robust_columns
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.solvers.best_product import Branches, Lists, best_products, with_neighbours
 from rldp.designing.solvers.product_table import ProductTable
 from tests.support import strategies as some
+from tests.support.cone import inequalities, is_extreme
 from tests.support.files import REFERENCE
 from tests.support.polyhedra import rays
 from tests.support.promises import PAPER
@@ -69,35 +69,6 @@ def test_the_reference_optimum(i, name):
 
 def test_there_are_references():
     assert len(REFERENCES) >= 60
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "polyopt objective=robust" in case["protocols"]]
-)
-def test_the_guaranteed_utility_of_the_references(case):
-    F = chi_square(case)
-    L = robust_columns(F, case["eps"], distinct=True).utility
-    assert pytest.approx(case["protocols"]["polyopt objective=robust"]["L"], rel=0, abs=1e-8) == L
-
-
-def test_the_robust_protocol_keeps_what_it_guarantees():
-    F = ChiSquareSet(rldp.datasets.jeffreys(2, 3, 300, seed=5).table)
-    robust = design(F, 1.0, "polyopt", objective="robust")
-    plain = design(F, 1.0, "polyopt")
-    L = robust.parameters["guaranteed_utility"]
-    assert robust.robust_utility().lower >= L - 1e-9
-    assert robust.utility <= plain.utility + 1e-9
-    assert robust.optimality_gap <= 1e-8
-
-
-def test_the_robust_bound_holds_where_columns_are_generated(monkeypatch):
-    F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 500, seed=2).table)
-    exact = robust_columns(F, 1.0, distinct=True)
-    monkeypatch.setitem(vars(SETTINGS.robust), "most_columns", 0)
-    generated = robust_columns(F, 1.0, distinct=True)
-    assert generated.utility <= exact.utility + 1e-9 <= generated.bound + 2e-9
-    assert generated.utility >= 0.9 * exact.utility
 
 
 # --- vertices -----------------------------------------------------------------------------------
@@ -168,7 +139,7 @@ def test_column_generation_finds_the_optimum_over_all_columns(table, epsilon, ki
     some_cells = possible_cells(blocks)
     unit = max(gains.max(), 1e-12)
     plain = linprog(-gains / unit, A_eq=columns[:, some_cells].T, b_eq=np.ones(some_cells.sum()))
-    assert found.utility == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
+    assert found.value == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
 
 
 @given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(some.SETS))
@@ -314,8 +285,8 @@ def test_tabulated_and_searched_columns_have_the_same_optimum(table, epsilon, ki
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(vars(SETTINGS.exact), "most_tabulated", 0)
         searched = solved(F, epsilon, distinct=distinct)
-    assert listed.utility == pytest.approx(searched.utility, abs=2e-9)
-    assert min(listed.bound, searched.bound) >= max(listed.utility, searched.utility) - 1e-12
+    assert listed.value == pytest.approx(searched.value, abs=2e-9)
+    assert min(listed.bound, searched.bound) >= max(listed.value, searched.value) - 1e-12
 
 
 @pytest.mark.parametrize(("share", "n_outputs"), [(1e-11, 4), (1e-9, 5)])
@@ -348,10 +319,10 @@ def test_never_below_srr_or_grr(seed):
 def test_more_pairs_cost_utility_and_smaller_sets_gain_it(table, epsilon):
     epsilon = min(epsilon, 6.0)
     F = ChiSquareSet(table)
-    kept = solved(F, epsilon).utility
-    assert solved(F, epsilon, distinct=False).utility <= kept + 1e-9
-    assert solved(AllDistributions(table), epsilon).utility <= kept + 1e-9
-    assert solved(KnownDistribution(table), epsilon).utility >= kept - 1e-9
+    kept = solved(F, epsilon).value
+    assert solved(F, epsilon, distinct=False).value <= kept + 1e-9
+    assert solved(AllDistributions(table), epsilon).value <= kept + 1e-9
+    assert solved(KnownDistribution(table), epsilon).value >= kept - 1e-9
 
 
 @given(some.tables(max_s=3, max_u=2), some.epsilons)
@@ -431,7 +402,6 @@ def test_progress_never_moves_backwards():
     "more",
     [
         {"pairs": "some"},
-        {"objective": "fair"},
         {"time_limit": 0},
         {"time_limit": float("nan")},
         {"parameters": {"epsilon_2": 0.1}},
@@ -448,7 +418,7 @@ def test_what_was_asked_for_is_in_the_file(tmp_path):
     p = design(F, 1.0, "polyopt", pairs="all")
     p.save(tmp_path / "p.json")
     again = rldp.load(tmp_path / "p.json")
-    assert again.options == {"pairs": "all", "objective": "empirical"}
+    assert again.options == {"pairs": "all"}
     assert again.optimality_gap == p.optimality_gap
 
 
@@ -475,5 +445,5 @@ def test_cells_with_hardly_any_records_keep_rows_that_sum_to_one(name):
 @pytest.mark.parametrize("name", ["polyopt", "optimal"])
 def test_no_value_lies_above_its_bound(name):
     F = ChiSquareSet(Table([[900_000_000, 0, 3], [0, 1_000_000, 500_000_000]]))
-    found = getattr(programmes, name)(programmes.Options((Guarantee(F, 6.0),), effort="quick"))
+    found = getattr(programmes, name)(Problem((Guarantee(F, 6.0),), effort=EFFORTS["quick"]))
     assert found.channel.mutual_information(F.table.p_su) <= found.bound + 1e-9

@@ -13,7 +13,6 @@ import rldp
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.designing.polyopt.box import lagrangian_bound
 from rldp.designing.polyopt.box_cache import BoxCache
-from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.knapsack_box import KnapsackBox
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.settings import SETTINGS
@@ -22,6 +21,7 @@ from rldp.designing.polyopt.tau_interval import TauInterval
 from rldp.designing.solvers.work import Limit
 from rldp.information import mutual_information
 from tests.support import strategies as some
+from tests.support.cone import inequalities
 from tests.support.effort import many
 from tests.support.work import clock
 
@@ -55,8 +55,8 @@ def test_the_bound_is_never_below_the_optimum(seed, monkeypatch):
     monkeypatch.setitem(vars(SETTINGS.methods), "most_numbers", 0)
     found = solved(F, epsilon, distinct=distinct, seconds=1.0)
     kept = mutual_information(F.table.p_su, found.Q)
-    assert kept <= exact.utility + 1e-8
-    assert found.bound >= exact.utility - 1e-8
+    assert kept <= exact.value + 1e-8
+    assert found.bound >= exact.value - 1e-8
     blocks = [Block(m, p) for m, p in zip(F.conditional_bounds[0], F.table.p_su, strict=True)]
     rows = inequalities(blocks, math.exp(epsilon), distinct=distinct)
     columns = np.moveaxis(found.Q, 2, 0).reshape(found.Q.shape[2], -1)
@@ -74,8 +74,8 @@ def test_knapsacks_never_bound_below_the_optimum(seed, monkeypatch):
     monkeypatch.setitem(vars(SETTINGS.methods), "most_numbers", 0)
     monkeypatch.setitem(vars(SETTINGS.methods), "most_subset_u", 0)
     found = solved(F, epsilon, seconds=0.3)
-    assert mutual_information(F.table.p_su, found.Q) <= exact.utility + 1e-8
-    assert found.bound >= exact.utility - 1e-8
+    assert mutual_information(F.table.p_su, found.Q) <= exact.value + 1e-8
+    assert found.bound >= exact.value - 1e-8
 
 
 def largest_reduced_cost(blocks, factor, tau, star, duals):
@@ -190,8 +190,8 @@ def test_most_of_the_optimum_is_found(monkeypatch):
     exact = solved(F, 1.0)
     monkeypatch.setitem(vars(SETTINGS.methods), "most_numbers", 0)
     found = solved(F, 1.0, seconds=3.0)
-    assert mutual_information(F.table.p_su, found.Q) >= 0.97 * exact.utility
-    assert found.bound <= 1.1 * exact.utility
+    assert mutual_information(F.table.p_su, found.Q) >= 0.97 * exact.value
+    assert found.bound <= 1.1 * exact.value
 
 
 @pytest.mark.slow

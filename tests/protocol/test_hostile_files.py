@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rldp
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 
 TABLE = rldp.Table([[30, 10, 2], [10, 50, 0]], sensitive=["low", "high"], useful=["a", "b", "c"])
 F = rldp.ChiSquareSet(TABLE, alpha=0.1)

@@ -17,8 +17,8 @@ import pytest
 import rldp
 from rldp.intervals import check_with_intervals
 from rldp.proof import ProofError, check
-from rldp.protocol.content import PUBLIC, document_hash, read_content
-from rldp.protocol.loading import checked_protocol
+from rldp.protocol.documents import PUBLIC, document_hash, read_content
+from rldp.protocol.files import checked_protocol
 from tests.support import page_checker
 from tests.support.files import JAVASCRIPT, ROOT, TESTS, VECTORS
 

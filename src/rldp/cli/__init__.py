@@ -214,7 +214,7 @@ def _close_output() -> None:
 
 
 def _has_read_standard_input() -> bool:
-    module = sys.modules.get("rldp.tables.standard_input")
+    module = sys.modules.get("rldp.tables.record_files")
     return module is not None and module.StandardInput.is_used
 
 

@@ -159,7 +159,7 @@ def _matrix(file: Path, options: _Options, *, is_released: bool) -> _Subject:
 
 
 def _protocol(file: Path, options: _Options) -> _Subject:
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.release_protocol import ReleaseProtocol
 
     p = load(file)

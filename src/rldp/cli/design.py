@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from rldp.tables.limits import designable_cells
 if TYPE_CHECKING:
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.uncertainty import UncertaintySet
+    from rldp.utility.goal import Goal
 
 
 def design(
@@ -71,16 +73,6 @@ def design(
     pairs: Annotated[
         str, typer.Option(help="polyopt: compare distinct S values, or all as in the paper.")
     ] = "distinct",
-    objective: Annotated[
-        str,
-        typer.Option(
-            help="polyopt: empirical, or robust: keep the most at the worst distribution in F "
-            "(the best mixture of vertices)."
-        ),
-    ] = "empirical",
-    identifiable: Annotated[
-        bool, typer.Option("--identifiable", help="Every cell can be estimated from reports.")
-    ] = False,
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
@@ -116,25 +108,22 @@ def design(
         encoding=encoding,
     )
     wanted: dict[str, Any] = {
-        "worst": worst,
-        "influence": influence,
         "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
         "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
         "epsilon_given_part": layers.given_part(epsilon_given_part, knows, F.table.schema),
         "bounds": bounds.value,
         "pairs": pairs,
-        "objective": objective,
         "parameters": _pinned(pin or []),
         "hidden": hidden,
-        "identifiable": identifiable,
         "effort": effort.value,
         "time_limit": time_limit,
     }
     is_information = goal == "information" or (goal == layers.AUTO and protocol != "best")
+    aim = _goal(goal, F, worst=worst, influence=influence, hidden=hidden, protocol=protocol)
     line = search_line(protocol, F.table.entropy, is_information=is_information)
     with _nothing_written(), line as progress:
         p = _designed(
-            F, protocol, goal, (epsilon, margin, reports), {**wanted, "progress": progress}
+            F, protocol, aim, (epsilon, margin, reports), {**wanted, "progress": progress}
         )
     if output is not None:
         p.save(output)
@@ -153,7 +142,7 @@ def design(
 def _designed(
     F: UncertaintySet,
     protocol: str,
-    goal: str,
+    goal: str | Goal,
     accuracy: tuple[float | None, float | None, int | None],
     wanted: dict[str, Any],
 ) -> ReleaseProtocol:
@@ -169,6 +158,32 @@ def _designed(
 
     goal = ("u" if wanted["hidden"] else "cells") if goal == layers.AUTO else goal
     return solve_epsilon(F, goal=goal, margin=margin, reports=reports, protocol=protocol, **wanted)
+
+
+def _goal(
+    goal: str,
+    F: UncertaintySet,
+    *,
+    worst: bool,
+    influence: float | None,
+    hidden: bool,
+    protocol: str,
+) -> str | Goal:
+    """The goal by name, or with what is asked of its errors."""
+    if not worst and influence is None:
+        return goal
+    from rldp.utility.goal import INFORMATION, Goal
+
+    if goal == layers.AUTO:
+        goal = INFORMATION if protocol != "best" else "u" if hidden else "cells"
+    if goal == INFORMATION:
+        option = "--worst" if worst else "--influence"
+        raise ParameterError(
+            f"Expected {option} with a goal other than information, such as --goal cells.",
+            argument="goal",
+        )
+    limit = math.inf if influence is None else influence
+    return Goal.named(goal, F.table, worst=worst, influence=limit)
 
 
 @contextmanager

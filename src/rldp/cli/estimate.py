@@ -113,7 +113,7 @@ def estimate(
 def _estimated(protocol: str, reports: str | None, options: dict[str, Any]) -> tuple[Any, Estimate]:
     """The protocol and the estimate, from a file of reports or from a store."""
     from rldp.collect.opening import is_store
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
 
     if reports is None:
         return _of_store(protocol, None, options)
@@ -162,7 +162,7 @@ def plan(
     """
     check_picture_target(plot, force=force)
     from rldp.estimation.sample_size import plan as planned
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
 
     wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])
     found = planned(load(protocol), margin, cell=wanted or None, goal=goal, level=level)

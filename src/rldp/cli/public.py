@@ -27,7 +27,7 @@ def public(
 
     [dim]Example:  rldp public income.rldp.json -o income.public.json[/dim]
     """
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.release_protocol import ReleaseProtocol
 
     if output.exists() and file.exists() and output.samefile(file):

@@ -15,7 +15,7 @@ from rldp.cli.printing import print_line
 from rldp.cli.progress import record_bar
 
 if TYPE_CHECKING:
-    from rldp.release.interface import Released
+    from rldp.release.sampler import Released
 
 
 class PerChoice(StrEnum):
@@ -116,10 +116,9 @@ def release(
     [dim]Example:  rldp release income.rldp.json survey.csv -o reports.csv --shuffle[/dim]
     """
     from rldp.auditing.audit import promise
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
     from rldp.protocol.release_protocol import ReleaseProtocol
-    from rldp.release.key_files import read_key
-    from rldp.release.randomness import Simulation
+    from rldp.release.randomness import Simulation, read_key
     from rldp.release.release_file import release_file
 
     p = load(protocol)
@@ -196,7 +195,7 @@ def new_key(
 
     [dim]Example:  rldp new-key income.key[/dim]
     """
-    from rldp.release.key_files import write_new_key
+    from rldp.release.randomness import write_new_key
 
     write_new_key(file)
     if json:

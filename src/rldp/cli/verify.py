@@ -12,7 +12,7 @@ from rldp.decimals import shortest
 from rldp.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
-    from rldp.protocol.content import Content
+    from rldp.protocol.documents import Content
 
 
 def verify(
@@ -44,8 +44,8 @@ def verify(
 
     [dim]Example:  rldp verify race.rldp.json --vouches race.public.json[/dim]
     """
-    from rldp.protocol.content import PUBLIC, read_content
-    from rldp.protocol.loading import verified
+    from rldp.protocol.documents import PUBLIC, read_content
+    from rldp.protocol.files import verified
 
     if signature is not None and signed_by is None:
         raise ParameterError("--signature goes with --signed-by, which says whose it must be.")
@@ -82,7 +82,7 @@ def _tell_of_public(
 ) -> None:
     """What the table promises; an error unless it is signed, as nothing was proved."""
     from rldp.auditing.audit import promise
-    from rldp.protocol.loading import loaded
+    from rldp.protocol.files import loaded
 
     p, _ = loaded(content, file, signed_by=key, signature=signature)
     found = promise(p.channel)

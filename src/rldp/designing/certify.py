@@ -18,12 +18,15 @@ from rldp._types import Array, Indices, Integers
 from rldp.arithmetic import exp
 from rldp.channel import ANYONE, Channel, IntegerParts
 from rldp.decimals import shortest
+from rldp.designing.problem import Found
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.errors import CertificateError, DataError
 from rldp.leakage.views import View, views
 from rldp.leakage.worst_pairs import pairs, relative_to, unsettled
 from rldp.proof import Proof, ProofError, check
 from rldp.protocol import documents
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
+from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import AllDistributions, BudgetSet, Guarantee
 
 Document = dict[str, Any]
@@ -47,6 +50,34 @@ class Certified(NamedTuple):
     def certificate(self) -> Document:
         """That of the first guarantee."""
         return self.certificates[0]
+
+
+@on_one_thread
+def proved(found: Found, guarantees: Sequence[Guarantee]) -> ReleaseProtocol:
+    """The protocol with an integer table that provably keeps all guarantees.
+
+    The set of the first is the F that the protocol was designed for.
+    """
+    first, *others = guarantees
+    F, table = first.uncertainty, certified(found.channel, guarantees)
+    kept = table.channel.mutual_information(F.table.p_su)
+    return ReleaseProtocol(
+        name=found.name,
+        epsilon=first.epsilon,
+        uncertainty=F,
+        channel=table.channel,
+        integers=table.integers,
+        bits=table.bits,
+        certificate=table.certificate,
+        parameters=dict(found.parameters),
+        options=found.options,
+        optimality_gap=None if np.isinf(found.bound) else max(0.0, found.bound - kept),
+        rounding_loss=max(0.0, found.utility(F) - kept),
+        ended=found.ended,
+        goal=found.goal,
+        levels=first.levels,
+        others=tuple(map(CertifiedGuarantee, others, table.certificates[1:])),
+    )
 
 
 def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BITS) -> Certified:

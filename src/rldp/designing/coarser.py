@@ -14,24 +14,22 @@ worse: mixtures of designs for single margins are where rounds do not find out o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.arithmetic import exp
-from rldp.designing.effort import Effort
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.cones import Cones
+from rldp.designing.problem import Problem
 from rldp.designing.rounds import Estimated, Rounds
 from rldp.tables.table import Table
-from rldp.uncertainty import Guarantee
 
 _LARGE = 100  # cells, beyond which they are of use; 2 × 29 cells ended 1 % worse with them
 _CLASSES = 8
 _DEALT = 3.0  # columns with values dealt at random, times the number of cells
-_SHARE = 0.02  # of the work of a search, times the cells that belong to a cell of the small table
+_SHARE = 0.05  # of the work of a search of that size, times the values of U in a class
 
 
 def is_large(table: Table) -> bool:
@@ -39,33 +37,25 @@ def is_large(table: Table) -> bool:
     return table.counts.size > _LARGE and table.n_u > 2 * _CLASSES
 
 
-def coarser_columns(
-    guarantees: Sequence[Guarantee],
-    goal: Estimated,
-    effort: Effort,
-    *,
-    hidden: bool = False,
-    deadline: float = np.inf,
-) -> Array:
+def coarser_columns(problem: Problem, goal: Estimated) -> Array:
     """Columns (columns, rows, n_u), nearly all of them private."""
-    table = guarantees[0].table
-    p_u = table.p_su.sum(axis=0)
+    p_u, effort, cells = problem.p_su.sum(axis=0), problem.effort, len(goal.A)
     classes = _of_equal_mass(p_u)
-    private = PrivateColumns(guarantees, hidden=hidden, apart=True, classes=classes)
-    factor = float(exp(min(float(g.levels.min()) for g in guarantees)))
+    private = PrivateColumns(problem.guarantees, hidden=problem.hidden, apart=True, classes=classes)
     search = Rounds(
         private.weights,
-        Estimated(_of_classes(goal.A.reshape(-1, p_u.size, goal.A.shape[1]), classes)),
-        factor,
+        Estimated(_of_classes(goal.A, classes)),
+        float(exp(problem.least_level)),
         private.pulled_in,
-        deadline=deadline,
+        deadline=problem.deadline,
     )
-    work = _SHARE * effort.rounds_work * table.counts.size / private.weights.size
-    search.run([Cones(private, deadline)], replace(effort, rounds_work=work, patience=1))
+    work = _SHARE * effort.rounds_work * p_u.size / private.weights.shape[1]
+    effort = replace(effort, rounds_work=work, patience=1)
+    search.run([Cones(private, problem.deadline)], effort)
     search.finish()
     T, theta = search.master.columns.reshape(-1, *private.weights.shape), search.master.theta
     random = np.random.default_rng(0)  # the same search every time
-    n = int(_DEALT * goal.A.shape[0])
+    n = int(_DEALT * cells)
     chosen = random.choice(len(T), n, p=theta / theta.sum())
     dealt = _dealt(p_u, private.weights.sum(axis=0), n, random)
     return np.asarray(np.take_along_axis(T[chosen], dealt[:, None, :], axis=2))
@@ -73,7 +63,7 @@ def coarser_columns(
 
 def _of_classes(A: Array, classes: Indices) -> Array:
     """Functionals of classes: the largest entry of each class, which is any where all are equal."""
-    found = []
+    A, found = A.reshape(-1, classes.size, A.shape[1]), []
     for c in range(int(classes.max()) + 1):
         part = A[:, classes == c]
         which = np.abs(part).argmax(axis=1)[:, None]

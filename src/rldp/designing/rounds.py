@@ -18,17 +18,17 @@ from itertools import count
 
 import numpy as np
 
-from rldp._types import Array
-from rldp.designing.column_generation.master import simple_columns
-from rldp.designing.column_generation.progress import Progress, untold
-from rldp.designing.effort import Effort
+from rldp._types import Array, SearchProgress
+from rldp.designing.masters import simple_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.bounded_influence import bounded
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.oracles.prices import Oracle, Prices
+from rldp.designing.problem import Effort, Found, untold
 from rldp.designing.solvers.work import Clock, is_past
+from rldp.protocol.release_protocol import INTERRUPTED, WORK
 
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 5e-4, 1e-4  # of the error: first, in the end, last
 _NEARER = 0.8  # of the barrier, from one round to the next
@@ -50,20 +50,6 @@ _WORSE = 1e-3  # what the error may rise by then
 _RARE = 1e-9  # mass of a column that is not released
 _SETTLED = 1e-6  # difference of sums of rows that certification can repair
 _DIGITS = 7  # by which columns are told apart
-
-
-@dataclass(frozen=True)
-class ErrorSolution:
-    """Columns of the best protocol found, its error, and what no protocol falls below.
-
-    With weights for the largest error, both speak of the functionals with these weights.
-    """
-
-    Q: Array
-    error: float
-    bound: float  # 0 where none is known
-    weights: Array  # of functionals
-    is_interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +131,7 @@ class Rounds:
         known = float(((self._weights.ravel() @ master.A) ** 2).sum())
         return max(master.error - known, 1e-3 * master.error)
 
-    def run(self, oracles: Sequence[Oracle], effort: Effort, told: Progress = untold) -> None:
+    def run(self, oracles: Sequence[Oracle], effort: Effort, told: SearchProgress = untold) -> None:
         """Rounds with each oracle in turn, until the last one gains little or the work is done."""
         work = effort.rounds_work * float(np.clip(self._cells / _CELLS, 1.0, _LONGEST))
         clock, barrier = Clock(work, self._deadline), _FIRST_BARRIER
@@ -249,7 +235,7 @@ class Rounds:
 
     def solution(
         self, bound: float = 0.0, *, is_interrupted: bool, weights: Array | None = None
-    ) -> ErrorSolution:
+    ) -> Found:
         """The columns that are released, and their error; a bound with the weights it is for."""
         self.master.keep(self.master.theta > _RARE)
         self.master.repair()
@@ -257,9 +243,9 @@ class Rounds:
         masses = np.maximum(self.master.theta, 0.0)
         Q = (self.master.columns.T * masses).reshape(*self._shape, -1)
         weights = self.weights if weights is None else weights
-        return ErrorSolution(
-            _complete(Q, self._factor), self.master.error, bound, weights, is_interrupted
-        )
+        ended = INTERRUPTED if is_interrupted else WORK
+        Q = _complete(Q, self._factor)
+        return Found.of_columns(Q, self.master.error, bound, ended, weights=weights)
 
 
 def _texts(columns: Array) -> list[bytes]:

@@ -13,7 +13,6 @@ from narwhals.exceptions import DuplicateError
 
 from rldp.checks import checked_tuple, discreet
 from rldp.errors import DataError
-from rldp.release.draw import drawn_texts
 from rldp.release.encode import (
     Place,
     arrow_values,
@@ -25,7 +24,6 @@ from rldp.release.encode import (
     record_codes,
     row_place,
 )
-from rldp.release.interface import Released
 from rldp.release.keeping import (
     FINGERPRINT_COLUMN,
     Layout,
@@ -34,6 +32,8 @@ from rldp.release.keeping import (
     short_fingerprint,
 )
 from rldp.release.randomness import Randomness
+from rldp.release.report_labels import drawn_texts
+from rldp.release.sampler import Released
 from rldp.tables.frame_columns import (
     column_names,
     frame_label,

@@ -15,8 +15,7 @@ import pyarrow as pa
 from rldp._types import StepProgress
 from rldp.checks import checked_path, discreet
 from rldp.errors import FileError, ReadingWarning
-from rldp.tables.combinations import Label
-from rldp.tables.csv_source import MISSING_TEXTS
+from rldp.tables.csv import MISSING_TEXTS
 from rldp.tables.frame_columns import Names, chosen_columns, frame_label, unknown_column
 from rldp.tables.limits import MOST_CELLS, MOST_LABELS
 from rldp.tables.record_files import (
@@ -28,7 +27,7 @@ from rldp.tables.record_files import (
 )
 from rldp.tables.sources import Source
 from rldp.tables.table import Table
-from rldp.tables.tally import Levels, Missing, Tally, tally_frame
+from rldp.tables.tally import Label, Levels, Missing, Tally, tally_frame
 
 
 def read_table(

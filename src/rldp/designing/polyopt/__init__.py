@@ -14,7 +14,7 @@ From the duals to the protocol
 ------------------------------
 An arrow means "calls"::
 
-    solve ──► column_generation.master   duals α from columns; at last the protocol Q[s, u, y]
+    solve ──► masters                    duals α from columns; at last the protocol Q[s, u, y]
       │
       ├─► exact_pricing ──► product_pricing   small tables: all vertices are listed
       │     ├─► s_block                  the vertices of one S value
@@ -42,7 +42,6 @@ An arrow means "calls"::
                               └─► pattern_changes     │
                                     └─────────────────┴─► knapsack_leaves ──► knapsack
 
-    robust_objective ──► exact_pricing, cone: the same master with another gain
     settings: every number that steers the search
 
 One column on its way: the master's `duals` go through `dual_smoothing` to `tau_interval.price`,
@@ -53,7 +52,7 @@ weight in the last solve they are outputs of the protocol (`Master.protocol`).
 
 Glossary
 --------
-The words of `column_generation` (column, mass, gain, duals, reduced cost, restricted master,
+The words of `rounds` (column, mass, gain, duals, reduced cost, restricted master,
 incumbent, bound, gap), and:
 
 - block: the entries T[s, ·] of a column for one S value.

@@ -19,9 +19,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rldp._types import Array
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.progress import Progress, untold
+from rldp._types import Array, SearchProgress
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.column_search import columns_of_interval, columns_of_pricing
 from rldp.designing.polyopt.dual_smoothing import DualSmoothing
 from rldp.designing.polyopt.relaxed_rounds import RelaxedRounds
@@ -31,6 +30,7 @@ from rldp.designing.polyopt.tau_bisection import TauBisection
 from rldp.designing.polyopt.tau_grid import TauGrid
 from rldp.designing.polyopt.tau_interval import Pricing
 from rldp.designing.polyopt.zero_cells import ZeroCells
+from rldp.designing.problem import untold
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock
 
@@ -51,12 +51,14 @@ class LargeTableSearch:
         self._smoothing = DualSmoothing(p_su)  # its bound holds for the τ's of the grid
         self._certified = np.inf  # the bound for all τ
 
-    def run(self, master: Master, clock: Clock, progress: Progress) -> tuple[Optimum, float, bool]:
+    def run(
+        self, master: Master, clock: Clock, progress: SearchProgress
+    ) -> tuple[Optimum, float, bool]:
         """Fill the master with good columns; its optimum, the bound, and whether Ctrl-C ended it.
 
         It ends when the clock shows 1 at the latest.
 
-        Progress is told the utility of the incumbent and the bound for the τ's of the grid.
+        SearchProgress is told the utility of the incumbent and the bound for the τ's of the grid.
         """
         try:
             self._search(master, clock, 1.0, progress)
@@ -64,7 +66,7 @@ class LargeTableSearch:
             return master.incumbent, self._certified, True
         return master.solved(), self._certified, False
 
-    def _search(self, master: Master, clock: Clock, end: float, progress: Progress) -> None:
+    def _search(self, master: Master, clock: Clock, end: float, progress: SearchProgress) -> None:
         self._start(clock, clock.after(SETTINGS.large.start_share, end))
         self._repeat_phases(master, clock, end, progress)
 
@@ -86,7 +88,9 @@ class LargeTableSearch:
         self._certified = search._certified
         self._smoothing.start_from(search._smoothing)
 
-    def _repeat_phases(self, master: Master, clock: Clock, end: float, progress: Progress) -> None:
+    def _repeat_phases(
+        self, master: Master, clock: Clock, end: float, progress: SearchProgress
+    ) -> None:
         """Repeat all phases until the gap is closed, the clock is over, or it hardly shrinks."""
         settings = SETTINGS.large
         rounds = RelaxedRounds(self._p_su, self._grid, self._smoothing, self._zero_cells, master)
@@ -121,7 +125,7 @@ class LargeTableSearch:
         master.add(self._zero_cells.copied(columns))
 
     def _improve(
-        self, master: Master, known: Sequence[Pricing], is_over: IsOver, progress: Progress
+        self, master: Master, known: Sequence[Pricing], is_over: IsOver, progress: SearchProgress
     ) -> float:
         """Add whole columns for the duals of the master itself; its value then."""
         smoothing, settings = self._smoothing, SETTINGS.large

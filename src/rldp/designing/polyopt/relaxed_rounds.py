@@ -11,10 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from rldp._types import Array
+from rldp._types import Array, SearchProgress
 from rldp.arithmetic import log
-from rldp.designing.column_generation.master import Master
-from rldp.designing.column_generation.progress import Progress
+from rldp.designing.masters import Master
 from rldp.designing.polyopt.column_search import columns_by_star, columns_of_pricing
 from rldp.designing.polyopt.coupling import coupled
 from rldp.designing.polyopt.dual_smoothing import DualSmoothing, reduced_costs
@@ -64,7 +63,7 @@ class RelaxedRounds:
         relaxed.add_columns(self._zero_cells.copied(columns))
         return relaxed
 
-    def run(self, certified: float, is_over: Callable[[], bool], progress: Progress) -> None:
+    def run(self, certified: float, is_over: Callable[[], bool], progress: SearchProgress) -> None:
         """Repeat rounds until the gap is small beside that to the certified bound.
 
         One round: price, solve, and every few rounds couple into whole columns.

@@ -51,13 +51,6 @@ class ExactPricing:
 
 
 @dataclass(frozen=True)
-class RobustObjective:
-    """Column generation for the guaranteed utility."""
-
-    most_columns: int = 60_000  # up to which the master takes all columns at once
-
-
-@dataclass(frozen=True)
 class Knapsack:
     """Branch and bound over the subsets of U, in leaves."""
 
@@ -162,7 +155,6 @@ class Settings:
     tolerances: Tolerances = Tolerances()
     methods: Methods = Methods()
     exact: ExactPricing = ExactPricing()
-    robust: RobustObjective = RobustObjective()
     knapsack: Knapsack = Knapsack()
     grid: TauGrid = TauGrid()
     interval: TauInterval = TauInterval()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr
 
-from rldp._types import Array
+from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.progress import Progress, untold
-from rldp.designing.column_generation.solution import Solution
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.large_tables import LargeTableSearch
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.settings import SETTINGS
+from rldp.designing.problem import Found, how_ended, untold
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, Limit
 from rldp.errors import TooLargeError
@@ -27,8 +26,8 @@ def best_columns(
     distinct: bool,
     seeds: Array | None = None,
     deadline: float | Limit = np.inf,
-    progress: Progress | None = None,
-) -> Solution:
+    progress: SearchProgress = untold,
+) -> Found:
     """The protocol with the most I(X;Y) at p_su among those with columns in Γ or among the seeds.
 
     The bound of the solution holds for all protocols with columns in Γ. It is a proof in real
@@ -53,25 +52,25 @@ def best_columns(
     master.add(simple_columns(p_su.shape, factor, distinct=distinct))
     if seeds is not None:
         master.add(seeds)
-    told = progress or untold
     is_listed = ExactPricing.is_possible(blocks, factor, distinct=distinct)
     is_large = p_su.size > settings.most_exact_cells or not is_listed
     bound, is_interrupted, is_hurried = np.inf, False, False
     if is_large or p_su.size > settings.most_direct_cells:
         search = LargeTableSearch(p_su, blocks, factor, distinct=distinct)
         clock = Clock(limit.work if is_large else settings.head_start, limit.deadline)
-        optimum, bound, is_interrupted = search.run(master, clock, told)
+        optimum, bound, is_interrupted = search.run(master, clock, progress)
         is_hurried = clock.is_hurried
     if not is_large and not is_interrupted:
         pricing = ExactPricing(blocks, factor, distinct=distinct)
         clock = Clock(SETTINGS.exact.patience * limit.work, limit.deadline)
-        optimum, bound, is_interrupted = closed(master, pricing, clock, told, bound)
+        optimum, bound, is_interrupted = closed(master, pricing, clock, progress, bound)
         is_hurried = clock.is_hurried and clock.now() > 1
-    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted, is_hurried)
+    ended = how_ended(optimum.value, bound, is_interrupted=is_interrupted, is_hurried=is_hurried)
+    return Found.of_columns(master.protocol(optimum), optimum.value, bound, ended)
 
 
 def closed(
-    master: Master, pricing: ExactPricing, clock: Clock, progress: Progress, bound: float
+    master: Master, pricing: ExactPricing, clock: Clock, progress: SearchProgress, bound: float
 ) -> tuple[Optimum, float, bool]:
     """Exact pricing until no reduced cost is positive, from a bound that is known already.
 

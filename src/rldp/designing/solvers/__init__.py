@@ -10,11 +10,11 @@
     work                          a clock that counts work, by which searches end
     one_thread                    linear algebra on one thread, so that results do not change
 
-Who calls them: `column_generation.master` and `polyopt.relaxed_master` solve their restricted
+Who calls them: `masters` and `polyopt.relaxed_master` solve their restricted
 masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with
 `best_product`, or with `product_table` where all products can be tabulated; `optimal` takes its
 cutting planes from `linear`, its columns from `conic` and its bounds from `simple_polytope` and
-`quadratic_bound`; `families` chooses parameters with `grid_search`.
+`quadratic_bound`; `closed_forms` chooses parameters with `grid_search`.
 
 Glossary.
 
