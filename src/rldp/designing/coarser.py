@@ -27,7 +27,7 @@ from rldp.designing.rounds import Estimated, Rounds
 from rldp.tables.table import Table
 
 _LARGE = 100  # cells, beyond which they are of use; 2 × 29 cells ended 1 % worse with them
-_CLASSES = 8
+_CLASSES = 6
 _DEALT = 3.0  # columns with values dealt at random, times the number of cells
 _SHARE = 0.05  # of the work of a search of that size, times the values of U in a class
 
@@ -87,7 +87,8 @@ def _dealt(p_u: Array, masses: Array, n: int, random: np.random.Generator) -> In
     for u in np.argsort(-p_u, kind="stable"):
         # as likely as there is room, among classes that have room for all of it; else the roomiest
         room = np.where(left >= (1 - 1e-9) * p_u[u], np.maximum(left, 0.0), 0.0)
-        room = np.where(room.any(axis=1)[:, None], room, left == left.max(axis=1)[:, None])
+        roomiest = (left == left.max(axis=1, keepdims=True)).astype(float)
+        room = np.where(room.max(axis=1, keepdims=True) > 0, room, roomiest)
         ends = np.cumsum(room, axis=1)
         drawn = random.random((n, 1)) * ends[:, -1:]
         dealt[:, u] = (drawn >= ends).sum(axis=1).clip(max=masses.size - 1)

@@ -170,7 +170,7 @@ def _mean(block: Block, c: Terms, r: NDArray[np.float64], order: float) -> tuple
     """
     index, first, number = np.unique([i for i, _ in c], return_index=True, return_inverse=True)
     if index.size < len(c):
-        c, r = [c[i] for i in first], np.bincount(number, r)
+        c, r = [c[i] for i in first], np.asarray(np.bincount(number, r), float)
     mu, v, seen = block.variable(), block.variable(), np.flatnonzero(r)
     for u in np.flatnonzero(r == 0):
         block.nonnegative([(mu, 1.0), (c[u][0], -c[u][1])])
