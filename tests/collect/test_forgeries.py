@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import linprog
 
 import rldp
+from rldp.channel import UnaryChannel
 from rldp.collect import forgeries
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.moments import moments
+from rldp.estimation.moments import UnaryMoments, moments
 from rldp.estimation.report_counts import ReportCounts
 
 TABLE = rldp.Table([[300, 200, 50], [100, 250, 100]])
@@ -48,11 +49,16 @@ def test_the_same_as_with_the_whole_matrix(name):
     assert 0 < found[1] <= 3000
 
 
-def test_ten_thousand_cells():
-    counts = np.random.default_rng(0).integers(5, 16, (100, 100))
-    F = rldp.ChiSquareSet(rldp.Table(counts))
-    channel = rldp.design(F, 1.0, "ue", goal="cells", effort="quick").channel
+def test_wide_tables_need_no_matrix(monkeypatch):
+    monkeypatch.setattr(UnaryMoments, "M", None)
+    channel = UnaryChannel(np.full((40, 50, 2), 0.5), np.tile([0.73, 0.27], (2000, 1)))
     features = moments(channel)
-    mean = features.mean(F.table.p_su.ravel())
-    honest = ReportCounts(10_000 * mean, 10_000 * mean, 10_000, 10_000.0, 10_000.0)
-    assert forgeries.suspected(features, honest) == 0
+    honest = features.mean(np.random.default_rng(0).dirichlet(np.full(2000, 10.0)))
+    n, forged = 10_000, np.tile([0.0, 1.0], 2000)  # all bits are 1
+
+    def found(share: float) -> int:
+        sums = n * ((1 - share) * honest + share * forged)
+        return forgeries.suspected(features, ReportCounts(sums, sums, n, float(n), float(n)))
+
+    assert found(0.0) == 0
+    assert 0.8 * 0.5 * n < found(0.5) <= 0.5 * n

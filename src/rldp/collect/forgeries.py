@@ -53,7 +53,7 @@ def _parts(features: Moments) -> tuple[csr_array, Array] | None:
         columns = np.repeat(np.arange(cells), n_z)
         entries = ((own - other[block]).ravel(), (rows.ravel(), columns))
         return csr_array(entries, shape=(other.size, cells)), other.ravel()
-    if isinstance(features, SetMoments):
-        if features.n_features * np.prod(features.channel.shape) > _MOST_ENTRIES:
-            return None
+    sets = features.channel.shape if isinstance(features, SetMoments) else ()
+    if features.n_features * np.prod(sets) > _MOST_ENTRIES:
+        return None
     return csr_array(features.M), np.zeros(features.n_features)
