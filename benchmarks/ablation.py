@@ -511,7 +511,7 @@ def measured(
     if change is not None and change.constant is not None:
         sys.meta_path.insert(0, _Finder(*change.constant))
     design = import_module(f"{PACKAGE}.design").design
-    efforts = import_module(f"{PACKAGE}.effort").EFFORTS
+    efforts = import_module(f"{PACKAGE}.problem").EFFORTS
     spent = import_module(f"{PACKAGE}.solvers.work").spent
     effort = replace(efforts["quick"], rounds_work=seconds, is_bounded=is_bounded)
     if change is not None and change.effort is not None:

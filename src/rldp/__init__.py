@@ -21,6 +21,7 @@ presentation    results → sentences and pictures
 collect         a form and a server that collects reports
 studio          all steps in a local browser
 reproduction    the figures of the paper
+waves           surveys in waves: sets from reports, the next wave, pooled estimates
 cli             the command line
 datasets        tables for examples
 spark, sklearn  releases on a cluster, and in a pipeline
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     import rldp.levels as levels
     from rldp.auditing.audit import Audit as Audit
     from rldp.auditing.audit import audit
+    from rldp.auditing.questionnaire import QuestionnaireAudit as QuestionnaireAudit
+    from rldp.auditing.questionnaire import audit_questionnaire
     from rldp.auditing.read_matrix import read_matrix
     from rldp.auditing.repeated import Repeated as Repeated
     from rldp.auditing.repeated import repeated
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from rldp.designing.prices import promise_prices as promise_prices
     from rldp.designing.programmes import ceiling
     from rldp.designing.programmes import srr_threshold as srr_threshold
+    from rldp.designing.questionnaire import design_questionnaire
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import CertificateError as CertificateError
     from rldp.errors import DataError as DataError
@@ -79,6 +83,7 @@ if TYPE_CHECKING:
     from rldp.estimation.identifiability import Identifiability as Identifiability
     from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.questionnaire import QuestionnaireEstimate as QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression as Regression
     from rldp.estimation.result import Estimate as Estimate
     from rldp.estimation.sample_size import Plan as Plan
@@ -87,6 +92,8 @@ if TYPE_CHECKING:
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import PublicQuestionnaire as PublicQuestionnaire
+    from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.release.randomness import Simulation, new_key
     from rldp.release.release_file import release_file
@@ -109,9 +116,12 @@ if TYPE_CHECKING:
         TotalVariationSet,
         UncertaintySet,
     )
+    from rldp.uncertainty import EvidenceSet as EvidenceSet
     from rldp.utility.goal import Goal
     from rldp.utility.goal import GoalError as GoalError
     from rldp.utility.robust import RobustUtility as RobustUtility
+    from rldp.waves import MeasuredSet, ReportSet, first_wave, next_wave, pooled, split
+    from rldp.waves import NextWave as NextWave
 
 __version__ = "0.1.0"
 
@@ -126,10 +136,13 @@ __all__ = [
     "Guarantee",
     "KLSet",
     "KnownDistribution",
+    "MeasuredSet",
     "PolytopeSet",
     "PublicProtocol",
+    "Questionnaire",
     "ReleaseProtocol",
     "RenyiSet",
+    "ReportSet",
     "RldpError",
     "Schema",
     "Simulation",
@@ -137,18 +150,23 @@ __all__ = [
     "TotalVariationSet",
     "UncertaintySet",
     "audit",
+    "audit_questionnaire",
     "ceiling",
     "compare",
     "datasets",
     "design",
+    "design_questionnaire",
     "entropy",
     "estimate",
+    "first_wave",
     "identifiability",
     "levels",
     "load",
     "mutual_information",
     "new_key",
+    "next_wave",
     "plan",
+    "pooled",
     "read_matrix",
     "read_table",
     "regress",
@@ -157,6 +175,7 @@ __all__ = [
     "risk",
     "sign",
     "solve_epsilon",
+    "split",
     "verify",
 ]
 
@@ -186,6 +205,10 @@ _HOMES = {
         "RldpError",
         "TooLargeError",
     ),
+    "auditing.questionnaire": ("QuestionnaireAudit", "audit_questionnaire"),
+    "designing.questionnaire": ("design_questionnaire",),
+    "estimation.questionnaire": ("QuestionnaireEstimate",),
+    "protocol.questionnaire": ("PublicQuestionnaire", "Questionnaire"),
     "estimation.result": ("Estimate",),
     "estimation.mixin": ("estimate", "regress"),
     "estimation.regression.result": ("Regression",),
@@ -212,6 +235,7 @@ _HOMES = {
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "EvidenceSet",
         "FiniteKLSet",
         "GivenU",
         "Guarantee",
@@ -221,6 +245,15 @@ _HOMES = {
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
+    ),
+    "waves": (
+        "MeasuredSet",
+        "NextWave",
+        "ReportSet",
+        "first_wave",
+        "next_wave",
+        "pooled",
+        "split",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

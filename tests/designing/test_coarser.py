@@ -83,7 +83,7 @@ def test_they_are_a_better_beginning_than_random_subsets(monkeypatch):
         EFFORTS, "quick", replace(EFFORTS["quick"], rounds_work=2.0, is_bounded=False)
     )
     F = rldp.ChiSquareSet(table)
-    assert coarser.is_large(table)
+    assert coarser.is_large(stack(F, 1.0))
     with_them = rldp.design(F, 1.0, goal="cells", effort="quick").error.total
     monkeypatch.setattr(coarser, "_LARGE", 200)
     without = rldp.design(F, 1.0, goal="cells", effort="quick").error.total

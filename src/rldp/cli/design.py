@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, prices, set_options, show
+from rldp.cli import arguments, layers, prices, questionnaire, set_options, show
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -86,6 +86,26 @@ def design(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE ...", help="Parameters to fix, such as epsilon_2=0.3."),
     ] = None,
+    blocks: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="auto|single|COL,COL ...",
+            help="A questionnaire: each person reports one block of useful columns. single: a "
+            "block for each; auto: joined where that needs fewer people; or the blocks.",
+        ),
+    ] = None,
+    epsilon_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=ε ...",
+            help="With --blocks: a level for each of several sensitive columns; --epsilon is then "
+            "that of all together (default: the sum).",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --blocks: processes at most (default: all cores)."),
+    ] = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
     levels_limit: arguments.LevelsLimit = None,
     encoding: arguments.Encoding = None,
@@ -96,6 +116,28 @@ def design(
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
     check_target(output, "--output", force=force, loss="reports drawn with it need it")
+    if blocks is not None:
+        kind, alpha = uncertainty.for_blocks()
+        only = {
+            "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
+            "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+            "epsilon_given_part": layers.level(epsilon_given_part, "--epsilon-given-part"),
+            "goal": "tables" if goal == layers.AUTO else goal,
+            "blocks": questionnaire.blocks_of(blocks),
+            "uncertainty": kind,
+            "alpha": alpha,
+            "missing": missing.value,
+            "encoding": encoding,
+            "effort": effort.value,
+            "workers": workers,
+            "protocol": protocol,
+        }
+        levels = questionnaire.epsilon_of(epsilon, epsilon_of)
+        with _nothing_written():
+            questionnaire.design(data, sensitive, useful, levels, output, only, json=json)
+        return
+    if epsilon_of or workers is not None:
+        raise ParameterError("--epsilon-of and --workers go with --blocks.")
     prices.check(protocol, goal, is_asked=with_prices or mergings)
     F = arguments.uncertainty_set(
         data,

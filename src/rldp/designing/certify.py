@@ -27,7 +27,7 @@ from rldp.proof import Proof, ProofError, check
 from rldp.protocol import documents
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
 from rldp.protocol.release_protocol import ReleaseProtocol
-from rldp.uncertainty import AllDistributions, BudgetSet, Guarantee
+from rldp.uncertainty import AllDistributions, BudgetSet, EvidenceSet, Guarantee
 
 Document = dict[str, Any]
 
@@ -119,7 +119,7 @@ def certificate(
     """The multipliers that make the checker's bounds as tight as they can be."""
     F = guarantee.uncertainty
     above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
-    constants = {name: str(Fraction(getattr(F, name)) * above) for name in F.constants}
+    constants = F.certificate_constants(above)
     parts: list[Document] = []
     for comparisons in channel.comparison_blocks():
         found = [_of_view(channel, integers, view, bits) for view in views(comparisons, guarantee)]
@@ -132,6 +132,8 @@ def certificate(
 def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) -> Document:
     found: Document = {"multipliers": None, "joint": []}
     F = view.uncertainty
+    if isinstance(F, EvidenceSet):
+        return found | {"multipliers": _vectors(channel, integers, view, F, bits)}
     if not isinstance(F, BudgetSet):
         return found  # no multipliers are needed
     if not channel.has_multipliers:  # what is within its level by extremes needs no look
@@ -151,6 +153,34 @@ def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) ->
         tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)
         first, second = apart.first[tight], apart.second[tight]
         found["joint"] = _joint(channel, integers, view, F, first, second)
+    return found
+
+
+def _vectors(
+    channel: Channel, integers: IntegerParts, view: View, F: EvidenceSet, bits: int
+) -> Document | None:
+    """Multipliers of every vector in both directions, as integers in units of the table."""
+    if not channel.has_multipliers:
+        return None
+    everything = AllDistributions(F.table)
+    comparisons = relative_to(view.comparisons, view.levels)
+    if pairs(comparisons, everything).log_ratio.max(initial=-np.inf) <= 0:
+        return None  # largest and smallest entries are enough
+    whole, s = channel.bounded_vectors(integers)
+    q, rows = whole[..., view.cells], view.rows(s)
+    found: dict[str, list[list[str]]] = {"upper": [], "lower": []}
+    for vectors, of_s in zip(q, np.broadcast_to(rows, q.shape[:2]), strict=True):
+        for name, sign in (("upper", 1.0), ("lower", -1.0)):
+            cores = (
+                F.bound(sign * (x / 2.0**bits), int(r))[1]
+                for x, r in zip(vectors, of_s, strict=True)
+            )
+            found[name].append(
+                [
+                    "" if v is None else " ".join(str(round(x * 2.0**bits)) for x in v.tolist())
+                    for v in cores
+                ]
+            )
     return found
 
 

@@ -14,6 +14,7 @@ worse: mixtures of designs for single margins are where rounds do not find out o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,21 +25,23 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.cones import Cones
 from rldp.designing.problem import Problem
 from rldp.designing.rounds import Estimated, Rounds
-from rldp.tables.table import Table
+from rldp.uncertainty import Guarantee
 
 _LARGE = 100  # cells, beyond which they are of use
 _CLASSES = 6
 _DEALT = 3.0  # columns with values dealt at random, times the number of cells
-_SHARE = 0.05  # of the work of a search, times the values of U in a class
+_SHARE = 0.03  # of the work of a search, times the values of U in a class
 
 
-def is_large(table: Table) -> bool:
+def is_large(guarantees: Sequence[Guarantee]) -> bool:
     """Whether rounds would take long to find these columns by themselves.
 
     With two values of S flips of single entries soon find better ones: 5.7 instead of 28 on 2 × 42
     cells in a nominal second, but 57 instead of 45 on 3 × 42 in four.
     """
-    return table.counts.size > _LARGE and table.n_s > 2 and table.n_u > 2 * _CLASSES
+    table = guarantees[0].table
+    is_wide = table.counts.size > _LARGE and table.n_u > 2 * _CLASSES
+    return is_wide and table.n_s > 2 and all(g.uncertainty.is_quick for g in guarantees)
 
 
 def coarser_columns(problem: Problem, goal: Estimated) -> Array:

@@ -51,7 +51,7 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
     is_interrupted = is_begun = False
     try:
-        if is_large(guarantees[0].table):
+        if is_large(guarantees):
             dealt = coarser_columns(problem, goal)
             seeds = dealt if seeds is None else np.concatenate([seeds, dealt])
             is_begun = True
@@ -122,9 +122,11 @@ def _oracles(
     table = guarantees[0].table
     found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
+    is_quick = all(g.uncertainty.is_quick for g in guarantees)
+    is_flipped = is_quick and Flips.is_possible(private, table.n_s)
     if pricing is not None:
         found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, table.n_s) and not is_large(table):
+    elif is_flipped and not is_large(guarantees):
         # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
     if private.is_joint and table.n_s > 2:  # two values of S are a single pair

@@ -15,7 +15,7 @@ from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.designing.masters import Master, simple_columns
 from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.polyopt.product_pricing import ProductPricing
+from rldp.designing.polyopt.exact_pricing import ProductPricing
 from rldp.designing.problem import Found, how_ended
 from rldp.designing.solvers.work import Clock
 from rldp.tables.table import Table
