@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from rldp._types import Array
 from rldp.estimation.interval_estimates import normal_quantile
@@ -26,17 +28,15 @@ def suspected(features: Moments, counts: ReportCounts) -> int:
     n, mean = counts.n, counts.mean
     z = normal_quantile(_LEVEL, features.n_features)
     most: Array = mean + z * np.sqrt(np.maximum(mean * (1 - mean), 1 / n) / n) + z**2 / n
-    parts = _parts(features)
-    if parts is None:
+    rows = _rows(features)
+    if rows is None:
         return 0
-    D, o = parts
-    cells = D.shape[1]
-    total = np.append(np.ones(cells), -1.0)[None]  # the last variable is Σ p
+    cells = rows.shape[1] - 1
     found = linprog(
         -np.append(np.zeros(cells), 1.0),
-        A_ub=hstack([D, o[:, None]], format="csr"),
+        A_ub=rows,
         b_ub=most,
-        A_eq=csr_array(total),
+        A_eq=np.append(np.ones(cells), -1.0)[None],  # the last variable is Σ p
         b_eq=np.zeros(1),
         bounds=(0, None),
     )
@@ -44,16 +44,16 @@ def suspected(features: Moments, counts: ReportCounts) -> int:
     return max(0, int(np.floor(n * (1 - share) + 1e-9)))
 
 
-def _parts(features: Moments) -> tuple[csr_array, Array] | None:
-    """D, mostly zeros, and o with M = D + o 1ᵀ; None where D would be huge."""
+def _rows(features: Moments) -> Any:  # a sparse matrix; the stubs of linprog know dense ones
+    """M p as a function of p and Σ p, with few entries if it can be; None where M is huge."""
     if isinstance(features, UnaryMoments):  # all but the own block draw from `other`
         own, other, block = features.own, features.other, features.block
         cells, n_z = own.shape
-        rows = block[:, None] * n_z + np.arange(n_z)
-        columns = np.repeat(np.arange(cells), n_z)
-        entries = ((own - other[block]).ravel(), (rows.ravel(), columns))
-        return csr_array(entries, shape=(other.size, cells)), other.ravel()
+        row = np.append(block[:, None] * n_z + np.arange(n_z), np.arange(other.size))
+        column = np.append(np.repeat(np.arange(cells), n_z), np.full(other.size, cells))
+        entries = np.append(own - other[block], other)
+        return csr_array((entries, (row, column)), shape=(other.size, cells + 1))
     sets = features.channel.shape if isinstance(features, SetMoments) else ()
     if features.n_features * np.prod(sets) > _MOST_ENTRIES:
         return None
-    return csr_array(features.M), np.zeros(features.n_features)
+    return csr_array(np.append(features.M, np.zeros((features.n_features, 1)), axis=1))

@@ -46,17 +46,15 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
     guarantees, hidden, deadline = problem.guarantees, problem.hidden, problem.deadline
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(problem.least_level))
+    is_begun, is_interrupted = is_large(guarantees), False
+    try:
+        if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
+            seeds = coarser_columns(problem, goal)
+    except KeyboardInterrupt:
+        is_interrupted = True
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
-    is_interrupted = is_begun = False
-    try:
-        if is_large(guarantees):
-            dealt = coarser_columns(problem, goal)
-            seeds = dealt if seeds is None else np.concatenate([seeds, dealt])
-            is_begun = True
-    except KeyboardInterrupt:
-        is_interrupted = True
     search = Rounds(
         private.weights,
         goal,
