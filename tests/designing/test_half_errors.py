@@ -11,8 +11,7 @@ import pytest
 
 import rldp
 from rldp.designing.bounds import BoundProblem
-from rldp.designing.bounds.halves import half_errors
-from rldp.designing.bounds.inner import inner_error
+from rldp.designing.bounds.inner import half_errors, inner_error
 from rldp.designing.optimal import half_regions
 from rldp.designing.optimal.half_regions import Regions
 from rldp.designing.optimal.private_columns import PrivateColumns
