@@ -33,6 +33,7 @@ from rldp.designing.polyopt.relaxed import (
     SLOW_ROUNDS,
     RelaxedRounds,
     StabilityCentre,
+    ZeroCells,
 )
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.tau import Pricing, TauBisection, TauGrid, columns_of_pricing
@@ -123,6 +124,7 @@ class LargeTableSearch:
         """Take P̂, the blocks, e^ε, and whether only pairs s1 ≠ s2 are compared."""
         self._p_su = p_su
         self._grid = TauGrid(blocks, factor, distinct=distinct)
+        self._zero_cells = ZeroCells(blocks)
         self._centre = StabilityCentre(p_su)  # its bound holds for the τ's of the grid
         self._certified = np.inf  # the bound for all τ
 
@@ -167,7 +169,7 @@ class LargeTableSearch:
         self, master: Master, clock: Clock, end: float, progress: SearchProgress
     ) -> None:
         """Repeat all phases until the gap is closed, the clock is over, or it hardly shrinks."""
-        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, master)
+        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, self._zero_cells, master)
         value, proof_work, is_going = master.solved().value, 0.0, True
         while is_going:
             before, last = self._certified - value, clock.after(_REPEAT, end)
@@ -188,7 +190,7 @@ class LargeTableSearch:
             progress(value, self._certified)
             for tau, columns, _ in found:
                 self._grid.add(tau)
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
                 rounds.relaxed.add_columns(columns)
             self._centre.hold_for(max((most for *_, most in found), default=0.0))
             gap = self._certified - value
@@ -206,10 +208,10 @@ class LargeTableSearch:
             if gap <= CLOSED_GAP * optimum.value or is_over():
                 break
             optimum = self._add_of_known_vertices(master, optimum, known, is_over)
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = self._priced_columns(duals, optimum.value, step)
             if len(new):
-                master.add(new)
+                master.add(self._zero_cells.copied(new))
                 optimum = master.solved()
             elif gap == centre.bound - optimum.value:
                 if step == 1:
@@ -226,7 +228,7 @@ class LargeTableSearch:
         """Add the best products of vertices that are known already, in rounds."""
         is_slow = False
         while not is_slow:
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = [
                 columns_of_pricing(one, duals, self._p_su, LEAST_REDUCED_COST, many=True)
                 for one in known
@@ -234,7 +236,7 @@ class LargeTableSearch:
             if not any(map(len, new)) or is_over():
                 break
             for columns in new:
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
             before, optimum = optimum.value, master.solved()
             is_slow = optimum.value - before < SLOW * (self._centre.bound - before)
         return optimum
