@@ -15,7 +15,7 @@ from rldp.release.keeping import FINGERPRINT_COLUMN, short_fingerprint
 from rldp.release.randomness import SecureWords
 from rldp.release.writers import BatchWriter, Shuffle
 from rldp.tables.arrow_arrays import text_array
-from rldp.tables.sources import file_format, is_compressed, is_text
+from rldp.tables.sources import file_format, has_metadata, is_compressed
 
 _ROWS = 65_536
 _COLUMN = "y"
@@ -31,7 +31,7 @@ def export(collection: Collection, target: Path) -> int:
     form = file_format(target)
     note = {"protocol": p.name, "epsilon": p.epsilon, "fingerprint": p.fingerprint}
     fields = [pa.field(_COLUMN, pa.string())]
-    if is_text(form):
+    if not has_metadata(form):
         fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
     schema = pa.schema(fields, {b"rldp": json.dumps(note).encode()})
     n = 0
