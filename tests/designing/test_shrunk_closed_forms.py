@@ -71,6 +71,7 @@ def broken(Q: np.ndarray, guarantee: Guarantee) -> float:
 SEARCHED = {"optimal": ["by pair"], "best": ["all by pair"]}  # the others: tests of layers
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name in NAMES for kind in SEARCHED.get(name, STACKS)]
 )
@@ -83,6 +84,7 @@ def test_every_protocol_keeps_every_guarantee(name, kind):
         assert broken(p.matrix, audited.guarantee) <= 1e-9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["given U", "further sets", "by pair"])
 @pytest.mark.parametrize("name", ["grr", "grr-cr", "polyopt", "ldp-optimal"])
 def test_goals_go_with_every_guarantee(name, kind):

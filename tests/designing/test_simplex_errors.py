@@ -57,6 +57,7 @@ def begun(table, goal):
     return master
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
@@ -89,6 +90,7 @@ def test_pricing_by_a_loop_over_all_columns(seed):
         assert np.abs(columns - T).max(axis=1).min() < 1e-8
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_no_duals_prove_too_much(seed):
@@ -126,6 +128,7 @@ def test_a_price_that_misses_a_column_proves_too_much(table):
     assert proved(master, most) <= least * (1 + 1e-7)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("seed", range(3))
