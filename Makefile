@@ -8,9 +8,10 @@ LOOPS := $(wildcard src/rldp/compiled/*.[ch])
 unexport PYTHONDONTWRITEBYTECODE
 
 # One thread of linear algebra for each process: two of them share two cores
-test test-quick: export OPENBLAS_NUM_THREADS = 1
+test test-quick test-whole: export OPENBLAS_NUM_THREADS = 1
+test-whole: export RLDP_WHOLE_TESTS = 1
 
-.PHONY: demo test test-quick check wheel bench ablation figures clean
+.PHONY: demo test test-quick test-whole test-oldest check wheel dist docs bench ablation figures clean
 
 demo: .venv/demo
 	$(BIN)/rldp demo --force
@@ -19,15 +20,36 @@ demo: .venv/demo
 test: .venv/installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
+# every case of tests with hundreds of them, of which test takes about a quarter
+test-whole: test
+
 # all but what takes half a second or more
 test-quick: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: .venv/installed
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools docs
+	$(BIN)/ruff format --check src tests benchmarks tools docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/validate-pyproject pyproject.toml
+
+# the demo with the oldest versions that are supported
+test-oldest:
+	rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		-c packaging/oldest.txt '.[plot]'
+	cd build/oldest && bin/rldp demo
+
+# what a release consists of, checked as the package index would
+dist:
+	rm -rf build/dist build/lib* build/temp* build/bdist*
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		build check-wheel-contents twine
+	build/tools/bin/python -m build --outdir build/dist . >build/dist.log 2>&1 || (tail -20 build/dist.log; exit 1)
+	build/tools/bin/twine check --strict build/dist/*
+	build/tools/bin/check-wheel-contents build/dist/*.whl
 
 # the wheel alone, in an environment of its own and away from the sources, runs the demo
 wheel:
@@ -36,6 +58,11 @@ wheel:
 	else $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .; fi
 	$(call install,$(WHEEL)/venv,"$$(echo $(WHEEL)/*.whl)[plot]")
 	cd $(WHEEL) && venv/bin/rldp demo
+
+# the site in build/site; every warning is an error
+docs: .venv/docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs -b html . build/site
+	@echo "build/site/index.html"
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
@@ -74,6 +101,11 @@ endef
 	$(call install,.venv,-e '.[dev]')
 	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark || \
 		echo "pyspark could not be installed: the tests with Spark will be skipped"; fi
+	@touch .venv/demo $@
+
+# what the site needs; test-only parts stay out of it
+.venv/docs: pyproject.toml constraints.txt $(LOOPS)
+	$(call install,.venv,-e '.[docs]')
 	@touch .venv/demo $@
 
 # Spark is large and needs Java; without it everything else works and its tests are skipped

@@ -40,6 +40,7 @@ from benchmarks.timing import Effort, console, show
 PACKAGE = "rldp.designing"
 MODULES = (  # the search: whoever adds a file adds it here
     "rounds",
+    "coarser",
     "oracles.cones",
     "oracles.flips",
     "oracles.prices",
@@ -92,6 +93,11 @@ CONSTANTS: Mapping[str, Line] = {
     "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
     "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),
     "rounds._BEGUN": Line("random subsets to begin with, times the number of cells"),
+    "rounds._BEGUN_BESIDE": Line("the same beside columns from classes of U"),
+    "coarser._LARGE": Line("cells beyond which columns of classes begin a search", (40, 400)),
+    "coarser._CLASSES": Line("of U, in that search for columns to begin with", (4, 8)),
+    "coarser._DEALT": Line("columns with values dealt to classes, times the number of cells"),
+    "coarser._SHARE": Line("of the work that the search over classes may do"),
     "rounds._LEAST_LIMITED": Line("columns in the master, at least, where influence is limited"),
     "oracles.cones._STARTS": Line("conic programmes in a round, for each cell"),
     "oracles.cones._LEAST_STARTS": Line("the same, at least"),
@@ -155,7 +161,7 @@ LIMITS = {  # of an effort
     "rounds_work": Line("nominal seconds of a search, times the usual ones", (0.5, 2.0)),
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
-OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "starts", "work", "is_bounded")
+OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "work", "is_bounded")
 OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
 
 
@@ -224,6 +230,7 @@ SWITCHES = (
         "rounds.Rounds._subsets",
         lambda subsets: lambda self, _, share: subsets(self, 0, share[:0] if share.ndim else share),
     ),
+    Switch("columns from classes of U to begin with", "least_error.is_large", _always(value=False)),
     Switch(
         "oracle: Cones, conditionals of a pair of S values apart",
         "rounds.Rounds.run",
@@ -237,7 +244,7 @@ SWITCHES = (
 )
 # Left out of every design, which they would replace where a search loses much
 RIVALS = (
-    Switch("closed forms", "design.most_useful", lambda _: lambda drafts, _: drafts[0]),
+    Switch("closed forms", "design.best_of", lambda _: lambda found, _: found[0]),
     Switch("closed forms", "design.best_of_rivals", lambda _: lambda _, mixture: mixture),
 )
 
@@ -375,6 +382,7 @@ CASES = (
     Case("2×29", "cells"),
     Case("2×42", "cells"),
     Case("5×15", "cells"),
+    Case("6×42", "cells"),
     Case("16×15", "cells"),
 )
 QUICK = (
@@ -397,6 +405,7 @@ def table(title: str) -> rldp.Table:
         "2×9": ("income", "workclass"),
         "2×16": ("income", "education"),
         "2×42": ("income", "native-country"),
+        "6×42": ("relationship", "native-country"),
         "16×15": ("education", "occupation"),
     }
     if title in known:
@@ -502,7 +511,7 @@ def measured(
     if change is not None and change.constant is not None:
         sys.meta_path.insert(0, _Finder(*change.constant))
     design = import_module(f"{PACKAGE}.design").design
-    efforts = import_module(f"{PACKAGE}.effort").EFFORTS
+    efforts = import_module(f"{PACKAGE}.problem").EFFORTS
     spent = import_module(f"{PACKAGE}.solvers.work").spent
     effort = replace(efforts["quick"], rounds_work=seconds, is_bounded=is_bounded)
     if change is not None and change.effort is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import rldp
 from benchmarks import peer
 from benchmarks.timing import Effort, best_of, milliseconds, ratio, show
-from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.closed_forms.noise_odds import Bounds
 
 EPSILONS = np.linspace(0.2, 8.0, 40)
 NAMES = tuple(peer.PEERS)

@@ -11,7 +11,7 @@ from functools import partial
 import rldp
 from benchmarks import peer
 from benchmarks.timing import Effort, best_of, milliseconds, ratio, show, time_limit
-from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.closed_forms.noise_odds import Bounds
 
 EPSILON = 1.0
 BOUNDS: Bounds = "paper"  # as the peer has them

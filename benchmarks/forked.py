@@ -95,7 +95,7 @@ def _serve() -> None:
     from rldp import cli
 
     # what a release imports on its way; no Arrow call yet, whose threads do not survive a fork
-    on_the_way = ("protocol.loading", "auditing.audit", "release.release_file", "release.key_files")
+    on_the_way = ("protocol.files", "auditing.audit", "release.release_file")
     for name in (*(f"rldp.{name}" for name in on_the_way), "pyarrow.parquet", "scipy.special"):
         import_module(name)
     from rldp.release.randomness import SecureWords

@@ -20,8 +20,8 @@ import rldp
 from benchmarks import goal_peers
 from benchmarks.timing import Effort, show
 from rldp._types import Array
-from rldp.designing.aim import Aim
-from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
+from rldp.designing.goal_parameters import closed_form_for_goal
+from rldp.designing.problem import Problem
 from rldp.utility.goal import CELLS, Goal, information_matrix
 
 EPSILON = 1.0
@@ -72,8 +72,9 @@ def _scaled(total: float, cells: int) -> float:
 
 def _line(title: str, table: rldp.Table) -> list[str]:
     F, goal = rldp.ChiSquareSet(table), Goal.named(CELLS, table)
-    drafts = [closed_form_for_goal(name, F, EPSILON, Aim(goal)) for name in CLOSED_FORMS]
-    closed = [_scaled(weighted_error(d, F, goal), table.p_su.size) for d in drafts]
+    problem = Problem((rldp.Guarantee(F, EPSILON),), goal)
+    found = [closed_form_for_goal(name, problem, EPSILON) for name in CLOSED_FORMS]
+    closed = [_scaled(problem.cost(one.channel)[1], table.p_su.size) for one in found]
     begin = time.process_time()
     p = rldp.design(F, EPSILON, goal=goal, effort="quick", **FREE)
     seconds = time.process_time() - begin

@@ -24,9 +24,10 @@ PICTURE = Path(__file__).parent.parent / "docs" / "optimal.png"
 def run(effort: Effort) -> None:  # noqa: ARG001  # every benchmark answers this call
     records = _mean_curves()
     _others()
-    from rldp.presentation.plots import tradeoff
+    from rldp.presentation.plots import information
 
-    tradeoff(records, PICTURE, title="Mean of 15 random tables, 3×3, 1,000 records each, α = 0.05")
+    title = "Mean of 15 random tables, 3×3, 1,000 records each, α = 0.05"
+    information(records, PICTURE, title=title)
     console.print(f"drawn: {PICTURE.name}")
 
 

@@ -21,8 +21,8 @@ from scipy.special import entr
 
 import rldp
 from benchmarks.timing import Effort, console, show
-from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block
+from tests.support.cone import inequalities
 
 Array = NDArray[np.float64]
 

@@ -35,8 +35,8 @@ def count(path):
     counts = read_table(path, {SENSITIVE!r}, {USEFUL!r}).counts
     return counts[counts > 0].tolist()
 """
-_PARSED = f"from rldp.tables import plain_csv\nplain_csv.loops = None\n{_RLDP}"
-_IN_PASSES = f"from rldp.tables import combinations\ncombinations.loops = None\n{_RLDP}"
+_PARSED = f"from rldp.tables import csv\ncsv.loops = None\n{_RLDP}"
+_IN_PASSES = f"from rldp.tables import tally\ntally.loops = None\n{_RLDP}"
 _PANDAS = f"""
 import pandas
 def count(path):

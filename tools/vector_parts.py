@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import rldp
 from rldp.io.json_files import document_text
 from rldp.proof import ProofError, check
-from rldp.protocol.content import PUBLIC, WHOLE, document_hash
-from rldp.protocol.documents import channel_from, uncertainty_from
+from rldp.protocol.documents import PUBLIC, WHOLE, channel_from, document_hash, uncertainty_from
 from rldp.protocol.signatures import signature_of
 
 Document = dict[str, Any]

@@ -22,7 +22,7 @@ from vector_parts import (
     whole,
 )
 
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 
 _LABELS = ("schema", "useful", 0, "labels")
 

@@ -16,8 +16,7 @@ from rldp.protocol.public_protocol import PublicProtocol
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.encode import read_columns
 from rldp.release.frames import is_frame
-from rldp.release.key_files import read_key
-from rldp.release.randomness import Per
+from rldp.release.randomness import Per, read_key
 from rldp.tables.frame_columns import column_names, unknown_column
 
 try:

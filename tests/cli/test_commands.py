@@ -114,7 +114,7 @@ def test_the_demo_shows_a_table_and_leaves_a_picture_a_protocol_and_reports(tmp_
     out = capsys.readouterr().out
     assert "ue-cr" in out
     assert "Released: 32,561 reports" in out
-    assert (tmp_path / "demo" / "tradeoff.png").stat().st_size > 10_000
+    assert (tmp_path / "demo" / "people.png").stat().st_size > 10_000
     p = rldp.load(tmp_path / "demo" / "race.rldp.json")
     assert p.epsilon == 1.0
     reports = pa.csv.read_csv(tmp_path / "demo" / "reports.csv")
@@ -210,6 +210,29 @@ def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, capsys, mon
     assert main(["design", *ADULT, "--epsilon", "1", "-o", str(output)]) == 130
     assert capsys.readouterr().err.startswith("interrupted")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_keeps_what_is_done_at_ctrl_c(capsys, monkeypatch):
+    from rldp.designing import compare as comparing
+
+    lines, told = comparing._lines, []
+
+    def until_polyopt(name, *asked):
+        if name == "polyopt":
+            raise KeyboardInterrupt
+        return lines(name, *asked)
+
+    monkeypatch.setattr(comparing, "_lines", until_polyopt)
+    F = rldp.ChiSquareSet(rldp.datasets.adult("race", "sex"))
+    records = rldp.compare(F, [0.5, 1], protocols=["grr", "ir", "polyopt", "ue"], ready=told.append)
+    assert [record["protocol"] for record in records] == ["grr", "grr", "ir", "ir"]
+    assert told == [records[:2], records[2:]]
+    with pytest.raises(KeyboardInterrupt):
+        rldp.compare(F, 1, protocols=["polyopt", "grr"])
+    assert main(["compare", *ADULT, "-e", "1", "-p", "grr", "polyopt", "ue", "--json"]) == 130
+    shown = capsys.readouterr()
+    assert [record["protocol"] for record in json.loads(shown.out)] == ["grr"]
+    assert "not compared: polyopt, ue" in shown.err
 
 
 def test_design_finds_the_smallest_epsilon_for_a_margin(tmp_path, capsys):

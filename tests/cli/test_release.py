@@ -16,7 +16,7 @@ import pytest
 import rldp
 from rldp.cli import main
 from rldp.errors import FileError
-from rldp.release.key_files import read_key, write_new_key
+from rldp.release.randomness import read_key, write_new_key
 
 RECORDS = pa.table(
     {

@@ -185,7 +185,7 @@ def test_estimate_and_plan_check_their_files_first(data, tmp_path, capfd, monkey
     assert main(["design", data, "-s", "s", "-e", "1", "-p", "grr", "-o", protocol]) == 0
     capfd.readouterr()
     monkeypatch.setattr(
-        "rldp.protocol.loading.load", lambda _: pytest.fail("read before it was checked")
+        "rldp.protocol.files.load", lambda _: pytest.fail("read before it was checked")
     )
     for name, option in (("t.csv", "--csv"), ("t.png", "--plot")):
         for target, message in bad_targets(tmp_path, name).items():

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import ablation
 from rldp.designing.bounds.registry import BOUNDS
-from rldp.designing.effort import Effort
+from rldp.designing.problem import Effort
 
 CASE = (ablation.Case("2×2", "cells"),)
 

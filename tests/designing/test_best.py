@@ -4,7 +4,7 @@ import pytest
 
 import rldp
 from rldp import ChiSquareSet, design
-from rldp.designing import calibrate
+from rldp.designing.closed_forms import calibrate
 from tests.support import strategies as some
 from tests.support.effort import many
 from tests.support.promises import PAPER

@@ -14,7 +14,7 @@ from rldp.designing.bounds import BOUNDS, BoundProblem, best_bound, given_u, kno
 from rldp.designing.bounds.given_u import factor, multipliers, patterns, proved
 from rldp.designing.bounds.pairs_of_columns import pairs_of_columns
 from rldp.designing.bounds.problem import second_moment
-from rldp.designing.effort import EFFORTS
+from rldp.designing.problem import EFFORTS
 from rldp.presentation import texts
 from rldp.utility.goal import Goal, goal_error
 from tests.support.least_errors import least_second_moment
@@ -405,7 +405,14 @@ def test_every_bound_has_plain_words():
 
 def test_the_largest_error_is_bounded_too():
     F = rldp.ChiSquareSet(TABLES["2×2"])
-    p = rldp.design(F, 1.0, "optimal", goal="cells", worst=True, effort="quick", **LAYERED)
+    p = rldp.design(
+        F,
+        1.0,
+        "optimal",
+        goal=rldp.Goal.named("cells", F.table, worst=True),
+        effort="quick",
+        **LAYERED,
+    )
     assert p.error.bound is None
     assert 0.7 * p.error.largest < p.error.largest_bound <= p.error.largest
     assert p.error.bound_by in BOUNDS

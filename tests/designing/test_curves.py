@@ -11,8 +11,8 @@ from rldp.auditing.audit import worst_log_ratio
 from rldp.channel import DenseChannel
 from rldp.designing import compare as comparing
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.uncertainty import Guarantee
 
 pytestmark = pytest.mark.slow
@@ -56,8 +56,8 @@ def test_a_search_that_ends_below_a_smaller_level_is_replaced(monkeypatch):
     F = ChiSquareSet(rldp.datasets.jeffreys(2, 3, 1000, seed=1).table)
     searched, weak = comparing.searched, closed_form("grr", F, 0.01, "sharp", {})
 
-    def lazy(name, bounds, options):
-        return searched(name, bounds, options) if options.epsilon <= 0.5 else weak
+    def lazy(name, problem):
+        return searched(name, problem) if problem.epsilon <= 0.5 else weak
 
     monkeypatch.setattr(comparing, "searched", lazy)
     curve = kept(F, EPSILONS, "optimal")
@@ -68,9 +68,9 @@ def test_a_search_that_ends_below_a_smaller_level_is_replaced(monkeypatch):
 def test_columns_of_another_level_are_repaired_and_mixed_in(other):
     """Those of a larger level break ε, and are pulled in."""
     F = ChiSquareSet(rldp.datasets.jeffreys(2, 4, 1000, seed=1).table)
-    columns = np.moveaxis(optimal_columns([Guarantee(F, other)], effort=EFFORTS["quick"]).Q, 2, 0)
-    asked = [Guarantee(F, 1.0)]
-    cold = optimal_columns(asked, effort=EFFORTS["quick"])
-    warm = optimal_columns(asked, effort=EFFORTS["quick"], late_seeds=columns)
-    assert warm.utility >= cold.utility - ROUNDING
+    columns = optimal_columns(Problem((Guarantee(F, other),), effort=EFFORTS["quick"])).columns
+    asked = Problem((Guarantee(F, 1.0),), effort=EFFORTS["quick"])
+    cold = optimal_columns(asked)
+    warm = optimal_columns(asked, late_seeds=columns)
+    assert warm.value >= cold.value - ROUNDING
     assert worst_log_ratio(DenseChannel(warm.Q), F) <= 1 + 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rldp
-from rldp.designing.column_generation.master import Master
+from rldp.designing.masters import Master
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.solvers import work
 from rldp.designing.solvers.work import Clock, Limit, is_past, spend, spent

@@ -338,4 +338,4 @@ def test_a_programme_that_the_solver_gives_up_is_tried_in_other_ways(n_failures,
 def test_a_bound_that_met_such_a_programme():
     F = ChiSquareSet(datasets.jeffreys(5, 5, 100, seed=20240).table)
     found = half_budget_optimum(F, 0.4, Clock(2.0))
-    assert 0 < found.utility <= found.bound < ceiling(F, 0.4)
+    assert 0 < found.value <= found.bound < ceiling(F, 0.4)

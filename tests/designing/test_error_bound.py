@@ -8,9 +8,9 @@ import pytest
 import rldp
 from rldp.designing.bounds.region_moments import Moments, Multipliers, products
 from rldp.designing.bounds.regions import Relaxation
-from rldp.designing.effort import EFFORTS
 from rldp.designing.least_error import least_error
 from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.rounds import Estimated
 from rldp.uncertainty import KnownDistribution
 from rldp.utility.goal import Goal
@@ -75,13 +75,13 @@ def test_it_lies_below_what_a_search_finds_and_rises_with_divisions(kind):
     table = TABLES["2×3"]
     guarantee = rldp.Guarantee(kind(table), 1.0)
     A = Goal.named("cells", table).matrix()
-    found = least_error([guarantee], Estimated(A), effort=EFFORTS["quick"])
+    found = least_error(Problem((guarantee,), effort=EFFORTS["quick"]), Estimated(A))
     private = PrivateColumns([guarantee])
     columns = found.Q.reshape(6, -1).T
     columns = columns / (columns @ table.p_su.ravel())[:, None]
     bounds = [Relaxation(private, columns, A, E).bound(divisions) for divisions in (0, 2)]
-    assert 0.75 * found.error < bounds[0] <= bounds[1] <= found.error
-    assert bounds[1] > 0.9 * found.error
+    assert 0.75 * found.value < bounds[0] <= bounds[1] <= found.value
+    assert bounds[1] > 0.9 * found.value
 
 
 @pytest.mark.slow

@@ -12,16 +12,15 @@ from scipy.optimize import linprog
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 from rldp.designing import error_programmes, rounds
-from rldp.designing.aim import Aim
 from rldp.designing.bounds.known_p_alone import error_ceiling
-from rldp.designing.effort import EFFORTS
-from rldp.designing.goal_parameters import closed_form_for_goal, weighted_error
+from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
-from rldp.designing.polyopt.cone import inequalities
 from rldp.designing.polyopt.s_block import Block
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.stack import stack
 from rldp.utility.goal import goal_error
+from tests.support.cone import inequalities
 from tests.support.least_errors import columns_at_known, least_second_moment
 
 SMALL = Table([[30, 10, 5], [10, 50, 20]])
@@ -149,8 +148,9 @@ def test_closed_forms_choose_their_parameters_for_the_goal(name):
     # no point of a fine grid is much better
     if name != "ue-cr":
         for epsilon_2 in np.linspace(0, 1, 41):
-            draft = closed_form_for_goal(name, F, 1.0, Aim(goal), pinned={"epsilon_2": epsilon_2})
-            assert tuned.error.total <= weighted_error(draft, F, goal) * (1 + 1e-3)
+            asked = Problem(stack(F, 1.0), goal, pinned={"epsilon_2": epsilon_2})
+            pinned = closed_form_for_goal(name, asked, 1.0)
+            assert tuned.error.total <= asked.cost(pinned.channel)[1] * (1 + 1e-3)
 
 
 @pytest.mark.usefixtures("unbounded")
@@ -170,14 +170,14 @@ def test_polyopt_lies_between_closed_forms_and_the_optimum():
 def test_the_largest_error_instead_of_the_mean():
     F = ChiSquareSet(SMALL)
     mean = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick").error
-    worst = rldp.design(F, 1.0, "optimal", goal="cells", worst=True, effort="quick").error
+    worst = rldp.design(
+        F, 1.0, "optimal", goal=Goal.named("cells", F.table, worst=True), effort="quick"
+    ).error
     assert worst.largest < 0.9 * mean.largest
     assert mean.total < worst.total
     assert worst.largest_bound is not None
     assert 0 < worst.largest_bound <= worst.largest
     assert worst.largest_bound <= mean.largest
-    with pytest.raises(ParameterError, match="a goal other than information"):
-        rldp.design(F, 1.0, goal="information", worst=True)
 
 
 def test_the_influence_of_one_report_is_the_largest_weight():
@@ -248,7 +248,8 @@ def test_random_tables_need_a_sixth_of_the_people():
     F = ChiSquareSet(random_table(0))
     goal = Goal.named("cells", F.table)
     few = replace(EFFORTS["quick"], protocols=2)
-    found = error_programmes.optimal(error_programmes.Asked(stack(F, 1.0), goal, few), None)
+    asked = Problem(stack(F, 1.0), goal, effort=few)
+    found = error_programmes.optimal(asked, None)
     plain = rldp.design(F, 1.0, "grr", goal="cells")
     error = goal_error(found.Q, goal, F.table.p_su)
     assert plain.error.rmse(1) > 2.5 * error.rmse(1)
@@ -263,11 +264,12 @@ def test_many_cells_by_sorting():
     F = ChiSquareSet(random_table(4, 6, 20))
     goal = Goal.named("cells", F.table)
     few = replace(EFFORTS["quick"], protocols=3)
-    found = error_programmes.optimal(error_programmes.Asked(stack(F, 1.0), goal, few), None)
+    asked = Problem(stack(F, 1.0), goal, effort=few)
+    found = error_programmes.optimal(asked, None)
     total = goal_error(found.Q, goal, F.table.p_su).total
     for name in ("grr", "srr", "ir", "grr-cr"):
-        draft = closed_form_for_goal(name, F, 1.0, Aim(goal))
-        assert total < 0.8 * weighted_error(draft, F, goal)
+        closed = closed_form_for_goal(name, asked, 1.0)
+        assert total < 0.8 * asked.cost(closed.channel)[1]
     assert rldp.audit(found.Q, F).epsilon <= 1 + 1e-9
 
 

@@ -13,11 +13,11 @@ import rldp
 from rldp.designing.bounds import BoundProblem
 from rldp.designing.bounds.halves import half_errors
 from rldp.designing.bounds.inner import inner_error
-from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal import half_regions
 from rldp.designing.optimal.half_regions import Regions
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
+from rldp.designing.problem import EFFORTS
 from rldp.utility.goal import Goal
 
 E = float(np.exp(1.0))

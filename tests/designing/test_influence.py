@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,11 @@ def largest_move(p: rldp.ReleaseProtocol) -> float:
     return worst
 
 
+def cells(F: ChiSquareSet, limit: float) -> Goal:
+    """Every cell, with a limit on what one report may do."""
+    return Goal.named("cells", F.table, influence=limit)
+
+
 @pytest.mark.parametrize(
     ("F", "name", "limit"),
     [
@@ -43,7 +49,7 @@ def largest_move(p: rldp.ReleaseProtocol) -> float:
 def test_a_limit_is_kept_and_costs_little(F, name, limit):
     free = rldp.design(F, 1.0, name, goal="cells", effort="quick")
     assert largest_move(free) > limit  # a negative control
-    p = rldp.design(F, 1.0, name, goal="cells", effort="quick", influence=limit)
+    p = rldp.design(F, 1.0, name, goal=cells(F, limit), effort="quick")
     assert p.error.influence <= limit
     assert largest_move(p) == pytest.approx(p.error.influence, rel=1e-6)
     assert p.error.rmse(1) <= 1.05 * free.error.rmse(1)
@@ -53,7 +59,7 @@ def test_a_limit_is_kept_and_costs_little(F, name, limit):
 
 def test_m_forged_reports_move_estimates_by_no_more():
     """Half of the reports are honest; the others are all the one that moves a cell the most."""
-    p = rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", effort="quick", influence=2.95)
+    p = rldp.design(SMALL, 1.0, "ldp-optimal", goal=cells(SMALL, 2.95), effort="quick")
     truth, n = SMALL.table.p_su.ravel(), 1000
     Q = p.matrix.reshape(truth.size, -1)
     J = (Q / (truth @ Q)) @ Q.T
@@ -68,32 +74,41 @@ def test_m_forged_reports_move_estimates_by_no_more():
 
 def test_what_cannot_be_reached_is_refused_with_what_can():
     with pytest.raises(ParameterError, match="of at least") as refused:
-        rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", influence=1.0)
+        rldp.design(SMALL, 1.0, "ldp-optimal", goal=cells(SMALL, 1.0))
     assert refused.value.argument == "influence"
     least = float(re.findall(r"at least ([\d.]+),", str(refused.value))[0])
     assert least <= 2.51  # was reached by a search with fewer rounds
-    rldp.design(SMALL, 1.0, "ldp-optimal", goal="cells", influence=least)
+    rldp.design(SMALL, 1.0, "ldp-optimal", goal=cells(SMALL, least))
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"goal": "information", "influence": 3.0}, "a goal other than information"),
-        ({"goal": "cells", "worst": True, "influence": 3.0}, "its mean error"),
-        ({"goal": "cells", "influence": 0.0}, "influence above 0"),
-        ({"goal": "cells", "influence": "much"}, "influence above 0"),
+        ({"worst": True, "influence": 3.0}, "goes with the mean error"),
+        ({"influence": 0.0}, "influence above 0"),
+        ({"influence": "much"}, "influence above 0"),
+        ({"influence": float("nan")}, "influence above 0"),
     ],
 )
 def test_limits_that_mean_nothing(asked, words):
     with pytest.raises(ParameterError, match=words):
-        rldp.design(SMALL, 1.0, **asked)
+        Goal.named("cells", SMALL.table, **asked)
+
+
+@pytest.mark.parametrize("word", ["worst", "influence", "identifiable", "condition", "objective"])
+def test_arguments_of_earlier_versions_are_told_what_to_write_instead(word):
+    with pytest.raises(ParameterError, match=f"no argument '{word}': ") as raised:
+        rldp.design(SMALL, 1.0, **{word: 1})
+    assert raised.value.argument == word
+    with pytest.raises(ParameterError, match=r"no argument 'epsilon_for_u'\."):
+        rldp.design(SMALL, 1.0, epsilon_for_u=1)
 
 
 def test_weights_of_functionals_do_not_change_what_a_report_does():
     goal = Goal(np.eye(6).reshape(6, 2, 3), weights=[1.0, 4.0, 1.0, 9.0, 1.0, 1.0])
     free = rldp.design(SMALL, 1.0, "ldp-optimal", goal=goal)
     limit = 0.97 * free.error.influence
-    p = rldp.design(SMALL, 1.0, "ldp-optimal", goal=goal, influence=limit)
+    p = rldp.design(SMALL, 1.0, "ldp-optimal", goal=replace(goal, influence=limit))
     assert largest_move(p) <= limit * (1 + 1e-9)
 
 
@@ -101,6 +116,6 @@ def test_weights_of_functionals_do_not_change_what_a_report_does():
 def test_the_smallest_epsilon_keeps_the_limit_too():
     asked = {"goal": "cells", "margin": 0.5, "reports": 1000, "protocol": "grr-cr"}
     free = rldp.solve_epsilon(SMALL, **asked)
-    p = rldp.solve_epsilon(SMALL, **asked, influence=3.0)
+    p = rldp.solve_epsilon(SMALL, **asked | {"goal": cells(SMALL, 3.0)})
     assert p.error.influence <= 3.0 < free.error.influence
     assert p.epsilon > free.epsilon

@@ -95,7 +95,7 @@ def test_closed_forms_are_better_than_nothing(monkeypatch):
     def stop(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rldp.designing.calibrate.calibrated", stop)
+    monkeypatch.setattr("rldp.designing.closed_forms.calibrate.calibrated", stop)
     p = design(ChiSquareSet(SMALL), 1.0, **PAPER)
     assert p.is_interrupted
     assert p.utility >= max(design(ChiSquareSet(SMALL), 1.0, x).utility for x in ("grr", "ir"))

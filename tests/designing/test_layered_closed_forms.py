@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rldp
 from rldp import ChiSquareSet, KnownDistribution, ParameterError, Table
 from rldp.designing.closed_forms import FAMILIES, closed_form, optimum
-from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.designing.stack import UNLAYERED, Layers
 from tests.support import brute
 from tests.support import strategies as some
 

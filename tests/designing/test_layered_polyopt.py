@@ -9,11 +9,11 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, ParameterError, Table
-from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal import private_columns
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.private_columns import PrivateColumns, within_simplices
 from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.uncertainty.simplex import SimplexSet
 from tests.support.polyhedra import exact_optimum
 
@@ -81,10 +81,9 @@ def test_sixteen_cells_keep_both_levels_and_a_certified_gap():
     assert 0 <= p.optimality_gap <= F.table.entropy - p.utility
 
 
-@pytest.mark.parametrize("asked", [{"pairs": "all"}, {"objective": "robust"}])
-def test_what_knows_no_layers_is_named(asked):
+def test_what_knows_no_layers_is_named():
     with pytest.raises(ParameterError, match="polyopt with further guarantees"):
-        rldp.design(ChiSquareSet(TABLES[0]), 1.0, "polyopt", epsilon_all=3.0, **asked)
+        rldp.design(ChiSquareSet(TABLES[0]), 1.0, "polyopt", epsilon_all=3.0, pairs="all")
 
 
 # --- the simplices around a set ------------------------------------------------------------------
@@ -147,9 +146,9 @@ def test_on_large_tables_conditionals_vary_apart(monkeypatch):
     ]
     private = PrivateColumns(guarantees)
     assert not private.is_joint
-    found = optimal_columns(guarantees, effort=EFFORTS["quick"])
+    found = optimal_columns(Problem(tuple(guarantees), effort=EFFORTS["quick"]))
     columns = np.moveaxis(found.Q, 2, 0)
     assert private.excess(private.scaled(columns)).max() <= 1e-9
     ir = rldp.design(guarantees[0].uncertainty, 1.0, "ir", epsilon_given_u=1.0, epsilon_all=3.0)
-    assert found.utility > ir.utility
-    assert found.utility <= found.bound <= chain_rule_bound(guarantees, MIDDLE, np.inf)
+    assert found.value > ir.utility
+    assert found.value <= found.bound <= chain_rule_bound(guarantees, MIDDLE, np.inf)

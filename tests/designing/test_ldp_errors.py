@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import rldp
-from rldp import ChiSquareSet, Table
+from rldp import ChiSquareSet, DenseChannel, Table
 from rldp.designing import error_programmes
-from rldp.designing.effort import checked_effort
 from rldp.designing.optimal import subset_selection as balanced
 from rldp.designing.optimal.sorted_pricing import RecordPricing
 from rldp.designing.optimal.subset_selection import subset_selection, usual_variance
+from rldp.designing.problem import Found, Problem, checked_effort
 from rldp.utility.goal import Goal, goal_error
 
 
@@ -96,13 +96,13 @@ def test_beyond_a_hundred_cells_few_subsets_are_as_good(shape, epsilon):
 def test_at_240_cells_subset_selection_is_not_better(table, monkeypatch):
     """Not even where the search finds nothing better than randomised response."""
     grr = rldp.design(ChiSquareSet(table), 1.0, "grr").matrix
-    found = error_programmes.Designed(grr, {}, "work")
+    found = Found(DenseChannel(grr), ended="work")
     monkeypatch.setattr(error_programmes, "_by_sorting", lambda *_: found)
-    guarantees = [rldp.Guarantee(ChiSquareSet(table), 1.0)]
-    asked = error_programmes.Asked(guarantees, Goal.named("cells", table), checked_effort("quick"))
+    guarantees = (rldp.Guarantee(ChiSquareSet(table), 1.0),)
+    asked = Problem(guarantees, Goal.named("cells", table), effort=checked_effort("quick"))
     usual = min(usual_variance(table.p_su, d, np.e) for d in range(1, 240))
     Q = error_programmes.ldp_optimal(asked, np.e).Q
-    assert asked.cost(Q) <= (0.0, usual * (1 + 1e-5))
+    assert asked.cost(DenseChannel(Q)) <= (0.0, usual * (1 + 1e-5))
 
 
 def test_the_search_begins_with_balanced_subsets_where_random_ones_are_too_many():
@@ -144,7 +144,7 @@ def test_many_cells_are_never_worse_either(shape):
 def test_where_bits_are_better_they_are_taken(monkeypatch):
     table = random_table(4, 4)
     grr = rldp.design(ChiSquareSet(table), 1.0, "grr")
-    worse = error_programmes.Designed(grr.matrix, {}, "work")
+    worse = Found(grr.channel, ended="work")
     monkeypatch.setattr(error_programmes, "ldp_optimal", lambda *_: worse)
     p = rldp.design(ChiSquareSet(table), 1.0, "ldp-optimal", goal="cells", effort="quick")
     assert p.channel.n_outputs == 2**16

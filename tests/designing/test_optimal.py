@@ -14,12 +14,12 @@ import rldp
 from rldp.cli import main
 from rldp.designing import programmes
 from rldp.designing.closed_forms import FAMILIES
-from rldp.designing.column_generation.solution import Solution
 from rldp.designing.optimal.branch_and_bound import Branching
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import apart
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.conic import ConicProgramme
 from rldp.errors import ParameterError
 from rldp.uncertainty import (
@@ -236,8 +236,8 @@ def test_limits_of_a_box_do_not_outlive_it():
 )
 def test_the_bound_on_columns_holds_and_is_attained(counts, epsilon):
     F = ChiSquareSet(rldp.Table(counts))
-    found = optimal_columns([Guarantee(F, epsilon)])
-    assert found.utility <= found.bound <= found.utility * (1 + 1e-3)
+    found = optimal_columns(Problem((Guarantee(F, epsilon),)))
+    assert found.value <= found.bound <= found.value * (1 + 1e-3)
     private = PrivateColumns([Guarantee(F, epsilon)])
     columns = edge_columns(private, 3000)
     gains = (columns * np.log(columns) * F.table.p_su).sum(axis=(1, 2))
@@ -312,7 +312,9 @@ def test_never_below_others_where_nothing_is_proved(shape, epsilon):
 def test_a_search_that_finds_nothing_gives_the_best_closed_form(monkeypatch):
     """What is returned is chosen at the end, whatever the search did."""
     Q = np.ones((3, 4, 1))
-    monkeypatch.setattr(programmes, "optimal_columns", lambda *_, **__: Solution(Q, 0.0, np.inf))
+    monkeypatch.setattr(
+        programmes, "optimal_columns", lambda *_: Found.of_columns(Q, 0.0, np.inf, "work")
+    )
     F = ChiSquareSet(rldp.datasets.jeffreys(3, 4, 1000, seed=1).table)
     p = rldp.design(F, 1.0, "optimal")
     most = max(r["utility"] for r in rldp.compare(F, 1.0, protocols=list(FAMILIES)))
@@ -445,7 +447,7 @@ def test_a_hidden_release_needs_no_sensitive_column(hidden, tmp_path: Path):
 
 @pytest.mark.parametrize(
     "options",
-    [{"protocol": "polyopt"}, {"bounds": "paper"}, {"identifiable": True}, {"protocol": "ir"}],
+    [{"protocol": "polyopt"}, {"bounds": "paper"}, {"protocol": "ir"}],
 )
 def test_hidden_goes_with_optimal_and_best_only(options):
     with pytest.raises(ParameterError, match="does not read S"):

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import rldp
-from rldp.designing.effort import EFFORTS
+from rldp.designing.problem import EFFORTS
 from rldp.designing.stack import stack
 from tests.support.effort import many
 

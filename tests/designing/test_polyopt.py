@@ -16,16 +16,14 @@ from scipy.special import entr
 import rldp
 from rldp import AllDistributions, ChiSquareSet, Guarantee, KnownDistribution, Table, design
 from rldp.designing import programmes
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.polyopt.cone import inequalities, is_extreme
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.exact_pricing import ExactPricing
-from rldp.designing.polyopt.robust_objective import robust_columns
 from rldp.designing.polyopt.s_block import Block, possible_cells
-from rldp.designing.polyopt.settings import SETTINGS
 from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.solvers.best_product import Branches, Lists, best_products, with_neighbours
-from rldp.designing.solvers.product_table import ProductTable
 from tests.support import strategies as some
+from tests.support.cone import inequalities, is_extreme
 from tests.support.files import REFERENCE
 from tests.support.polyhedra import rays
 from tests.support.promises import PAPER
@@ -71,35 +69,6 @@ def test_there_are_references():
     assert len(REFERENCES) >= 60
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "polyopt objective=robust" in case["protocols"]]
-)
-def test_the_guaranteed_utility_of_the_references(case):
-    F = chi_square(case)
-    L = robust_columns(F, case["eps"], distinct=True).utility
-    assert pytest.approx(case["protocols"]["polyopt objective=robust"]["L"], rel=0, abs=1e-8) == L
-
-
-def test_the_robust_protocol_keeps_what_it_guarantees():
-    F = ChiSquareSet(rldp.datasets.jeffreys(2, 3, 300, seed=5).table)
-    robust = design(F, 1.0, "polyopt", objective="robust")
-    plain = design(F, 1.0, "polyopt")
-    L = robust.parameters["guaranteed_utility"]
-    assert robust.robust_utility().lower >= L - 1e-9
-    assert robust.utility <= plain.utility + 1e-9
-    assert robust.optimality_gap <= 1e-8
-
-
-def test_the_robust_bound_holds_where_columns_are_generated(monkeypatch):
-    F = ChiSquareSet(rldp.datasets.jeffreys(3, 3, 500, seed=2).table)
-    exact = robust_columns(F, 1.0, distinct=True)
-    monkeypatch.setitem(vars(SETTINGS.robust), "most_columns", 0)
-    generated = robust_columns(F, 1.0, distinct=True)
-    assert generated.utility <= exact.utility + 1e-9 <= generated.bound + 2e-9
-    assert generated.utility >= 0.9 * exact.utility
-
-
 # --- vertices -----------------------------------------------------------------------------------
 
 
@@ -127,6 +96,7 @@ def same_set(a, b):
     return max(distances(a, b).max(), distances(b, a).max()) < 1e-9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_the_vertices_are_those_of_a_polyhedral_library(seed):
@@ -168,7 +138,7 @@ def test_column_generation_finds_the_optimum_over_all_columns(table, epsilon, ki
     some_cells = possible_cells(blocks)
     unit = max(gains.max(), 1e-12)
     plain = linprog(-gains / unit, A_eq=columns[:, some_cells].T, b_eq=np.ones(some_cells.sum()))
-    assert found.utility == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
+    assert found.value == pytest.approx(-plain.fun * unit, rel=1e-5, abs=1e-11)
 
 
 @given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(some.SETS))
@@ -249,40 +219,6 @@ def test_no_product_is_above_an_infinite_target():
 
 
 @given(some.seeds, st.integers(1, 4), st.integers(1, 6))
-def test_tabulated_products_are_the_best_with_each_choice(rng, factors, longest):
-    lists = random_lists(rng, 5, longest)
-    roots = random_roots(rng, 5, factors, longest)
-    everything = all_products(lists, roots)
-    target = float(np.median(list(everything.values())))
-    table = ProductTable(lists.mass, roots)
-    assert ProductTable.size(roots) == len(everything)
-    found = table.best(lists.gain, target)
-    assert found.bound == pytest.approx(max(everything.values()), abs=1e-12)
-    chosen = {
-        (int(root), tuple(choice.tolist())): value
-        for root, choice, value in zip(found.root, found.choice, found.value, strict=True)
-    }
-    for product, value in chosen.items():
-        assert everything[product] == pytest.approx(value, abs=1e-12)
-        assert value > target
-    best: dict[tuple[int, int, int], float] = {}
-    for (i, choice), value in everything.items():
-        for factor, place in enumerate(choice):
-            entry = factor, int(roots.lists[i, factor]), place
-            best[entry] = max(value, best.get(entry, -np.inf))
-    for entry, value in best.items():
-        factor, of, place = entry
-        reached = [
-            x
-            for (i, choice), x in chosen.items()
-            if roots.lists[i, factor] == of and choice[factor] == place
-        ]
-        if value > target + 1e-12:
-            assert max(reached) == pytest.approx(value, abs=1e-12)
-    assert not table.best(lists.gain, found.bound).value.size
-
-
-@given(some.seeds, st.integers(1, 4), st.integers(1, 6))
 def test_what_is_found_comes_with_all_neighbours_of_the_best(rng, factors, longest):
     lists = random_lists(rng, 5, longest)
     roots = random_roots(rng, 5, factors, longest)
@@ -306,18 +242,6 @@ def test_what_is_found_comes_with_all_neighbours_of_the_best(rng, factors, longe
     assert with_neighbours(lists, roots, nothing, np.inf) is nothing
 
 
-@pytest.mark.slow
-@given(some.tables(max_s=3, max_u=3), some.epsilons, st.sampled_from(some.SETS), st.booleans())
-def test_tabulated_and_searched_columns_have_the_same_optimum(table, epsilon, kind, distinct):
-    F, epsilon = kind(table), min(epsilon, 6.0)
-    listed = solved(F, epsilon, distinct=distinct)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(vars(SETTINGS.exact), "most_tabulated", 0)
-        searched = solved(F, epsilon, distinct=distinct)
-    assert listed.utility == pytest.approx(searched.utility, abs=2e-9)
-    assert min(listed.bound, searched.bound) >= max(listed.utility, searched.utility) - 1e-12
-
-
 @pytest.mark.parametrize(("share", "n_outputs"), [(1e-11, 4), (1e-9, 5)])
 def test_an_output_that_hardly_ever_comes_is_released_as_another(share, n_outputs):
     p, factor = np.array([[0.4, 0.3], [0.2, 0.1]]), 2.0
@@ -334,6 +258,7 @@ def test_an_output_that_hardly_ever_comes_is_released_as_another(share, n_output
 # --- laws ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_never_below_srr_or_grr(seed):
@@ -348,10 +273,10 @@ def test_never_below_srr_or_grr(seed):
 def test_more_pairs_cost_utility_and_smaller_sets_gain_it(table, epsilon):
     epsilon = min(epsilon, 6.0)
     F = ChiSquareSet(table)
-    kept = solved(F, epsilon).utility
-    assert solved(F, epsilon, distinct=False).utility <= kept + 1e-9
-    assert solved(AllDistributions(table), epsilon).utility <= kept + 1e-9
-    assert solved(KnownDistribution(table), epsilon).utility >= kept - 1e-9
+    kept = solved(F, epsilon).value
+    assert solved(F, epsilon, distinct=False).value <= kept + 1e-9
+    assert solved(AllDistributions(table), epsilon).value <= kept + 1e-9
+    assert solved(KnownDistribution(table), epsilon).value >= kept - 1e-9
 
 
 @given(some.tables(max_s=3, max_u=2), some.epsilons)
@@ -431,7 +356,6 @@ def test_progress_never_moves_backwards():
     "more",
     [
         {"pairs": "some"},
-        {"objective": "fair"},
         {"time_limit": 0},
         {"time_limit": float("nan")},
         {"parameters": {"epsilon_2": 0.1}},
@@ -448,7 +372,7 @@ def test_what_was_asked_for_is_in_the_file(tmp_path):
     p = design(F, 1.0, "polyopt", pairs="all")
     p.save(tmp_path / "p.json")
     again = rldp.load(tmp_path / "p.json")
-    assert again.options == {"pairs": "all", "objective": "empirical"}
+    assert again.options == {"pairs": "all"}
     assert again.optimality_gap == p.optimality_gap
 
 
@@ -458,7 +382,7 @@ def test_impossible_cells_are_left_free():
     p = design(KnownDistribution(table), 1.0, "polyopt")
     assert rldp.audit(p, KnownDistribution(table)).epsilon <= 1.0
     full = solved(KnownDistribution(Table([[30, 10], [20, 40]])), 1.0)
-    assert p.utility == pytest.approx(full.utility, rel=0, abs=1e-8)
+    assert p.utility == pytest.approx(full.value, rel=0, abs=1e-8)
 
 
 @pytest.mark.slow
@@ -475,5 +399,5 @@ def test_cells_with_hardly_any_records_keep_rows_that_sum_to_one(name):
 @pytest.mark.parametrize("name", ["polyopt", "optimal"])
 def test_no_value_lies_above_its_bound(name):
     F = ChiSquareSet(Table([[900_000_000, 0, 3], [0, 1_000_000, 500_000_000]]))
-    found = getattr(programmes, name)(programmes.Options((Guarantee(F, 6.0),), effort="quick"))
+    found = getattr(programmes, name)(Problem((Guarantee(F, 6.0),), effort=EFFORTS["quick"]))
     assert found.channel.mutual_information(F.table.p_su) <= found.bound + 1e-9

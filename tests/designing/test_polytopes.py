@@ -8,6 +8,7 @@ import pytest
 from rldp import Guarantee, Table
 from rldp.designing.optimal.privacy_cones import is_conic
 from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.problem import Problem
 from rldp.uncertainty import UncertaintySet
 
 TABLE = Table([[30, 10, 20], [10, 50, 15]])
@@ -65,12 +66,12 @@ def test_vertices_and_cutting_planes_find_the_same_optimum(size, epsilon):
     cones, cuts = (Polytopes(TABLE, around(TABLE, size), tells=tells) for tells in (True, False))
     assert is_conic(cones)
     assert not is_conic(cuts)
-    by_cones = optimal_columns([Guarantee(cones, epsilon)])
-    by_cuts = optimal_columns([Guarantee(cuts, epsilon)])
+    by_cones = optimal_columns(Problem((Guarantee(cones, epsilon),)))
+    by_cuts = optimal_columns(Problem((Guarantee(cuts, epsilon),)))
     for found in (by_cones, by_cuts):
         _check_private(found.Q, cones.points, epsilon)
-        assert found.utility <= min(by_cones.bound, by_cuts.bound) + 1e-9
-    assert by_cones.utility == pytest.approx(by_cuts.utility, abs=2e-3)
+        assert found.value <= min(by_cones.bound, by_cuts.bound) + 1e-9
+    assert by_cones.value == pytest.approx(by_cuts.value, abs=2e-3)
 
 
 def _check_private(Q, points, epsilon):

@@ -10,7 +10,7 @@ from rldp import ChiSquareSet, DenseChannel, Guarantee, Table
 from rldp.designing import design as designing
 from rldp.designing import programmes, rivals
 from rldp.designing.closed_forms import FAMILIES
-from rldp.designing.draft import Draft
+from rldp.designing.problem import Found, Problem
 from rldp.designing.stack import stack
 from rldp.utility.goal import as_goal
 
@@ -38,9 +38,7 @@ def random_case(seed: int) -> tuple[ChiSquareSet, dict]:
 def poor_search(monkeypatch):
     """A search that finds next to nothing."""
     Q = 0.5 + 0.01 * np.array([[[1, -1], [0, 0]], [[0, 0], [-1, 1]]])
-    monkeypatch.setattr(
-        programmes, "optimal", lambda *_: programmes.Outcome(DenseChannel(Q), np.inf)
-    )
+    monkeypatch.setattr(programmes, "optimal", lambda *_: Found(DenseChannel(Q)))
 
 
 @pytest.mark.slow
@@ -79,17 +77,17 @@ def test_no_closed_form_of_the_same_stack_has_smaller_errors():
 
 @pytest.mark.parametrize("goal", ["information", "cells"])
 def test_families_that_cannot_win_are_not_audited(monkeypatch, goal):
-    def asked(_):
+    def asked(*_):
         raise AssertionError
 
     monkeypatch.setattr(rivals, "shrunk_closed_form", asked)
     monkeypatch.setattr(rivals, "FAMILIES", ("grr", "ue", "srr", "ir", "grr-cr"))
-    options = programmes.Options(stack(F, 1.0, **WIDE), as_goal(goal, TABLE))
-    nothing_hidden = Draft("best", DenseChannel(np.eye(4).reshape(2, 2, 4)), {}, {})
-    assert rivals.best_of_rivals(options, nothing_hidden) is nothing_hidden
-    nothing_told = Draft("best", DenseChannel(np.full((2, 2, 2), 0.5)), {}, {})
+    problem = Problem(stack(F, 1.0, **WIDE), as_goal(goal, TABLE))
+    nothing_hidden = Found(DenseChannel(np.eye(4).reshape(2, 2, 4)))
+    assert rivals.best_of_rivals(problem, nothing_hidden) is nothing_hidden
+    nothing_told = Found(DenseChannel(np.full((2, 2, 2), 0.5)))
     with pytest.raises(AssertionError):
-        rivals.best_of_rivals(options, nothing_told)
+        rivals.best_of_rivals(problem, nothing_told)
 
 
 @pytest.mark.usefixtures("poor_search")

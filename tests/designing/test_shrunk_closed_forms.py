@@ -25,7 +25,8 @@ from rldp import (
 )
 from rldp.designing.catalogue import NAMES
 from rldp.designing.closed_forms import FAMILIES, closed_form
-from rldp.designing.shrunk import REDUCED, Wanted, is_kept, shrunk_closed_form
+from rldp.designing.problem import Problem
+from rldp.designing.shrunk import REDUCED, is_kept, shrunk_closed_form
 from tests.support import strategies as some
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("little_work")]
@@ -109,7 +110,7 @@ def least_error(kind: str) -> float:
 def test_any_other_set_is_kept(F, epsilon, other, name):
     wide = ChiSquareSet(F.table, alpha=1e-9)
     guarantees = (Guarantee(F, epsilon), Guarantee(wide, other))
-    draft = shrunk_closed_form(Wanted(name, guarantees))
+    draft = shrunk_closed_form(name, Problem(tuple(guarantees)))
     assert is_kept(draft.channel, guarantees)
 
 
@@ -117,7 +118,7 @@ def test_any_other_set_is_kept(F, epsilon, other, name):
 def test_nothing_is_lost_where_nothing_is_asked(name):
     """A level that the closed form keeps anyway changes nothing."""
     plain = closed_form(name, F, 1.0, "sharp", {})
-    loose = shrunk_closed_form(Wanted(name, (Guarantee(F, 1.0), Guarantee(F, 1.5))))
+    loose = shrunk_closed_form(name, Problem((Guarantee(F, 1.0), Guarantee(F, 1.5))))
     assert loose.utility(F) == pytest.approx(plain.utility(F), rel=1e-9)
     assert loose.parameters[REDUCED[0]] == 1.0
 
@@ -128,7 +129,7 @@ def test_a_set_that_costs_something_is_spent(name, level):
     guarantees = (Guarantee(F, 1.0), Guarantee(AllDistributions(TABLE), levels_of(level)))
     plain = closed_form(name, F, 1.0, "sharp", {})
     assert not is_kept(plain.channel, guarantees)
-    shrunk = shrunk_closed_form(Wanted(name, guarantees))
+    shrunk = shrunk_closed_form(name, Problem(tuple(guarantees)))
     assert shrunk.utility(F) < plain.utility(F)
     assert broken(shrunk.channel.matrix, guarantees[1]) == pytest.approx(0.0, abs=2e-2)
 
@@ -145,7 +146,7 @@ def test_a_set_where_less_over_f_is_not_enough():
     known = Table([[30, 30], [20, 20]])
     F, around = KnownDistribution(known), ChiSquareSet(known)
     guarantees = (Guarantee(F, 1.0), Guarantee(around, 0.1))
-    draft = shrunk_closed_form(Wanted("ir", guarantees))
+    draft = shrunk_closed_form("ir", Problem(tuple(guarantees)))
     assert is_kept(draft.channel, guarantees)
     assert REDUCED[1] in draft.parameters
     assert draft.utility(F) > 0
@@ -155,6 +156,5 @@ def test_what_cannot_be_is_named():
     wide = [Guarantee(ChiSquareSet(TABLE, alpha=1e-6), 0.05)]
     with pytest.raises(ParameterError, match="Leave them free"):
         rldp.design(F, 1.0, "ue", parameters={"kappa": 0.7, "lambda": 0.5}, also=wide)
-    for asked in ({"bounds": "paper"}, {"identifiable": True}):
-        with pytest.raises(ParameterError, match="neither with the paper's bounds"):
-            rldp.design(F, 1.0, "ir", also=wide, **asked)
+    with pytest.raises(ParameterError, match="do not go with the paper's bounds"):
+        rldp.design(F, 1.0, "ir", also=wide, bounds="paper")

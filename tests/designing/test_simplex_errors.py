@@ -9,13 +9,13 @@ from scipy.optimize import linprog
 import rldp
 from rldp.designing.bounds import BoundProblem
 from rldp.designing.bounds.inner import inner_error
-from rldp.designing.effort import EFFORTS
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
+from rldp.designing.problem import EFFORTS
 from rldp.designing.rounds import begin_columns
 from rldp.utility.goal import IN_POLYOPT, WITH_GUARANTEES, Goal, goal_error
 from tests.support.least_errors import least_second_moment
@@ -178,7 +178,14 @@ def test_simplices_inside_bound_every_protocol_over_the_set(seed):
 def test_the_largest_error_has_a_bound_too():
     F = rldp.ChiSquareSet(TABLES["2×3"])
     plain = rldp.design(F, 1.0, "polyopt", goal="cells", effort="quick", **ALONE).error
-    worst = rldp.design(F, 1.0, "polyopt", goal="cells", worst=True, effort="quick", **ALONE).error
+    worst = rldp.design(
+        F,
+        1.0,
+        "polyopt",
+        goal=rldp.Goal.named("cells", F.table, worst=True),
+        effort="quick",
+        **ALONE,
+    ).error
     assert worst.bound is None
     assert worst.largest_bound is not None
     assert 0.9 * worst.largest < worst.largest_bound <= worst.largest < plain.largest

@@ -5,14 +5,13 @@ import pytest
 
 import rldp
 from rldp.channel import UnaryChannel
-from rldp.designing.families import unary_encoding
+from rldp.designing.closed_forms import unary
 from rldp.estimation import goal_errors
 from rldp.estimation.goal_errors import channel_error
-from rldp.estimation.inversion import Inverse, inverted
+from rldp.estimation.inversion import Inverse, design_point, inverted
 from rldp.estimation.mixin import estimate
 from rldp.estimation.moments import moments
 from rldp.estimation.report_counts import counts_from
-from rldp.estimation.weights_point import design_point
 
 TABLE = rldp.Table([[30, 10], [12, 50]])
 
@@ -80,7 +79,7 @@ def test_wide_tables_of_bits_are_planned_and_estimated_without_matrices():
     rng = np.random.default_rng(4)
     p = rng.dirichlet(np.ones(4000))
     table = rldp.Table(rng.multinomial(50_000, p).reshape(100, 40))
-    bits = unary_encoding.bits((100, 40), 0.5, 0.2)
+    bits = unary.bits((100, 40), 0.5, 0.2)
     error = channel_error(bits, rldp.Goal.named("s", table), table)
     assert error.is_estimable
     mean = moments(bits).mean(p).reshape(-1, 2)

@@ -11,11 +11,16 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, Goal, Table
 from rldp.cli import main
-from rldp.estimation.weights_point import design_point, weights_point
+from rldp.estimation.inversion import design_point, weights_point
 from rldp.presentation.estimate_texts import forgery_in_words
 
 F = ChiSquareSet(Table([[30, 10, 5], [10, 50, 20]]))
 LIMIT = 2.95
+
+
+def cells(limit: float) -> Goal:
+    """Every cell, with a limit on what one report may do."""
+    return Goal.named("cells", F.table, influence=limit)
 
 
 def weights(p: rldp.ReleaseProtocol, C: np.ndarray) -> np.ndarray:
@@ -27,7 +32,7 @@ def weights(p: rldp.ReleaseProtocol, C: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def limited() -> rldp.ReleaseProtocol:
-    return rldp.design(F, 1.0, "ldp-optimal", goal="cells", effort="quick", influence=LIMIT)
+    return rldp.design(F, 1.0, "ldp-optimal", goal=cells(LIMIT), effort="quick")
 
 
 def test_the_weights_are_those_that_the_design_was_checked_with(limited):
@@ -55,12 +60,12 @@ def test_a_forged_report_of_any_kind_adds_at_most_the_limit(limited):
 
 @pytest.mark.slow
 def test_the_usual_weights_can_be_beyond_a_limit_that_estimates_keep():
-    p = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", influence=2.3)
+    p = rldp.design(F, 1.0, "optimal", goal=cells(2.3), effort="quick")
     counts = np.full(p.channel.n_outputs, 10)
     usual = rldp.estimate(p.channel, F.table, counts=counts).largest_weight.max()
     limit = (p.error.influence + usual) / 2
     assert limit < usual
-    q = rldp.design(F, 1.0, "optimal", goal="cells", effort="quick", influence=limit)
+    q = rldp.design(F, 1.0, "optimal", goal=cells(limit), effort="quick")
     found = q.estimate(counts=np.full(q.channel.n_outputs, 10))
     assert found.largest_weight.max() == found.promised_influence.largest <= limit
 
@@ -88,7 +93,7 @@ def test_a_goal_of_ones_own_keeps_its_limit_after_loading(tmp_path):
     goal = Goal([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], name="first")
     free = rldp.design(F, 1.0, "grr-cr", goal=goal)
     limit = 1.01 * free.error.influence
-    p = rldp.design(F, 1.0, "grr-cr", goal=goal, influence=limit)
+    p = rldp.design(F, 1.0, "grr-cr", goal=dataclasses.replace(goal, influence=limit))
     p.save(tmp_path / "p.json")
     loaded = rldp.load(tmp_path / "p.json")
     assert np.abs(weights(loaded, goal.functionals)).max() <= limit

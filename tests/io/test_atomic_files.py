@@ -16,7 +16,7 @@ import pytest
 import rldp
 from rldp import FileError
 from rldp.io import atomic_files
-from rldp.release.key_files import read_key, write_new_key
+from rldp.release.randomness import read_key, write_new_key
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and signals of Unix")
 

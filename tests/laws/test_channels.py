@@ -24,8 +24,8 @@ from rldp import (
 )
 from rldp.channel.sum_laws import Law, coins, expected_w_log_w
 from rldp.designing.closed_forms import FAMILIES as NAMES
-from rldp.designing.families import unary_encoding
-from rldp.designing.families.subset_law import InformationSpline, SubsetLaw
+from rldp.designing.closed_forms import unary
+from rldp.designing.closed_forms.subset_law import InformationSpline, SubsetLaw
 from rldp.information import response_information, response_matrix, retention
 from tests.support import brute
 from tests.support import strategies as some
@@ -274,12 +274,12 @@ def test_unary_encoding_of_42_values(n, error, kappa, lam):
     counts = jeffreys(42, n, seed=42)
     exact = lattice_information(counts, kappa, lam)
     p = (counts / n)[:, None]
-    low, high = unary_encoding.bits(p.shape, kappa, lam).mutual_information_bounds(p)
+    low, high = unary.bits(p.shape, kappa, lam).mutual_information_bounds(p)
     assert low - 1e-12 <= exact <= high + 1e-12
     assert high - low <= error
-    assert abs(
-        float(unary_encoding.information(counts, np.array([kappa]), np.array([lam]))[0]) - exact
-    ) <= (1e-12 + error)
+    assert abs(float(unary.information(counts, np.array([kappa]), np.array([lam]))[0]) - exact) <= (
+        1e-12 + error
+    )
 
 
 @pytest.mark.parametrize(("kappa", "lam"), POPULAR)
@@ -290,7 +290,7 @@ def test_unary_encoding_of_uniform_values(kappa, lam):
         W = rho_0 + (rho_1 - rho_0) * np.arange(n + 1) / n
         expected = binom.pmf(np.arange(n + 1), n, lam) @ (W * np.log(W))
         exact = kappa * math.log(rho_1) + (1 - kappa) * math.log(rho_0) - expected
-        channel = unary_encoding.bits((n, 1), kappa, lam)
+        channel = unary.bits((n, 1), kappa, lam)
         assert near(channel.mutual_information(np.full((n, 1), 1 / n)), exact)
 
 

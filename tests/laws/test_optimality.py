@@ -14,9 +14,14 @@ from scipy.special import expit
 
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.datasets import jeffreys
-from rldp.designing.families import grr_cr, ir, ue_cr
-from rldp.designing.families.base import Problem, information_on_u
-from rldp.designing.families.noise_odds import conditional_odds, delta_2, delta_s
+from rldp.designing.closed_forms import FAMILIES, unary
+from rldp.designing.closed_forms.base import ParameterProblem
+from rldp.designing.closed_forms.noise_odds import (
+    conditional_odds,
+    delta_2,
+    delta_s,
+    information_on_u,
+)
 from rldp.designing.solvers.grid_search import Grid, maximise
 from tests.support import brute
 from tests.support import strategies as some
@@ -32,9 +37,9 @@ def kept(F, name: str, bounds: str, on_s, on_u, spare):
     on_s, on_u = np.asarray(on_s, dtype=float), np.asarray(on_u, dtype=float)
     if name == "ir":
         parameters = {"epsilon_1": on_s, "delta_2": delta_2(F, on_u, bounds)}
-        return ir.utility(F, on_s, parameters)
+        return FAMILIES[name].utility(F, on_s, parameters)
     parameters = {"epsilon_1": on_s, "delta_s": delta_s(F, on_u, spare, bounds)}
-    return grr_cr.utility(F, on_s, parameters)
+    return FAMILIES[name].utility(F, on_s, parameters)
 
 
 def curve(F, name: str, bounds: str, epsilon: float, n: int):
@@ -255,9 +260,9 @@ def test_an_interpolated_search_of_unary_encoding_is_as_good_as_an_exact_one(mon
         for bounds in ("paper", "sharp"):
             kept = []
             for many in (6, 10**9):
-                monkeypatch.setattr(ue_cr, "_MANY", many)
-                parameters = ue_cr.optimum(Problem(F, epsilons, bounds))
-                kept.append(ue_cr.utility(F, epsilons, parameters))
+                monkeypatch.setattr(unary, "_MANY", many)
+                parameters = FAMILIES["ue-cr"].optimum(ParameterProblem(F, epsilons, bounds))
+                kept.append(FAMILIES["ue-cr"].utility(F, epsilons, parameters))
             assert kept[0] == pytest.approx(kept[1], rel=0, abs=1e-10)
 
 

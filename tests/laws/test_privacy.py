@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rldp import AllDistributions, ChiSquareSet, KnownDistribution, Table, design
 from rldp.designing.closed_forms import FAMILIES as NAMES
-from rldp.designing.families.noise_odds import delta_2, delta_s
+from rldp.designing.closed_forms.noise_odds import delta_2, delta_s
 from tests.support import brute
 from tests.support import strategies as some
 

@@ -23,7 +23,7 @@ from rldp.presentation.promises import (
     promise,
     risk_levels,
 )
-from rldp.presentation.texts import error_gap_in_words, gap_in_words, title
+from rldp.presentation.texts import error_gap_in_words, gap_in_words
 from rldp.tables.schema import Column, Schema
 from rldp.utility.goal import Goal, GoalError
 from tests.auditing.test_risk import cases
@@ -34,7 +34,7 @@ SETS = (ChiSquareSet, AllDistributions, KnownDistribution)
 KINDS = (
     *(("grr", {}), ("srr", {}), ("ue", {}), ("ir", {}), ("grr-cr", {}), ("ue-cr", {})),
     *(("polyopt", {}), ("optimal", {"time_limit": 1.0}), ("ldp-optimal", {})),
-    *(("polyopt", {"identifiable": True}), ("optimal", {"hidden": True, "time_limit": 1.0})),
+    ("optimal", {"hidden": True, "time_limit": 1.0}),
 )
 TABLE = Table([[30, 10, 0], [10, 50, 20]])
 ROUNDING = 1e-9  # of a claimed ε
@@ -276,7 +276,6 @@ def test_a_huge_channel_is_not_listed():
     ("name", "options", "which"),
     [
         ("polyopt", {}, "protocol in polyopt's cone keeps"),
-        ("polyopt", {"objective": "robust"}, "mixture of vertices of polyopt's cone guarantees"),
         ("ldp-optimal", {}, "protocol with plain LDP at this ε keeps"),
         ("optimal", {"hidden": True}, "protocol that does not read S with this ε over F keeps"),
         ("best", PAPER, "protocol with this ε over F keeps"),
@@ -316,7 +315,3 @@ def test_a_gap_above_the_value_is_told_in_times():
     p = design(ChiSquareSet(Table([[5, 0, 3], [2, 0, 9]])), 0.01, "grr")
     p = dataclasses.replace(p, optimality_gap=3 * p.utility)
     assert gap_in_words(p).endswith(", 3 times what it keeps")
-
-
-def test_a_mixture_has_the_titles_of_both():
-    assert title("polyopt+grr-cr").count("mixed with") == 1

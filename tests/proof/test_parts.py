@@ -16,7 +16,7 @@ from rldp.errors import FileError, ParameterError
 from rldp.leakage.views import worst_levels
 from rldp.proof import ProofError, check
 from rldp.protocol import documents
-from rldp.protocol.content import file_text
+from rldp.protocol.documents import file_text
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.tables.schema import Column, Schema

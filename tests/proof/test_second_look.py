@@ -11,15 +11,15 @@ import rldp
 from rldp.auditing.audit import worst_log_ratio
 from rldp.leakage import worst_pairs
 from rldp.proof import Proof
-from rldp.protocol import loading
-from rldp.protocol.content import document_hash
+from rldp.protocol import files
+from rldp.protocol.documents import document_hash
 from tests.support import forgeries
 
 
 @pytest.fixture
 def credulous(monkeypatch):
     """A checker that accepts everything."""
-    monkeypatch.setattr(loading, "check", lambda d: Proof(d["epsilon"], "anything", 1, 0.0))
+    monkeypatch.setattr(files, "check", lambda d: Proof(d["epsilon"], "anything", 1, 0.0))
 
 
 def lowered(p: rldp.ReleaseProtocol, epsilon: float, path) -> None:

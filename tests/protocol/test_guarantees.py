@@ -11,8 +11,9 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, Table
-from rldp.designing.draft import Draft, proved
-from rldp.protocol.content import document_hash
+from rldp.designing.certify import proved
+from rldp.designing.problem import Found
+from rldp.protocol.documents import document_hash
 from tests.support.stacks import pair_truth
 
 TABLE = Table([[60, 30, 7], [25, 75, 9], [30, 30, 30]], sensitive=["flu", "hiv", "none"])
@@ -22,7 +23,7 @@ EPSILON = 0.9
 
 def protocol(*guarantees: Guarantee, name: str = "srr") -> rldp.ReleaseProtocol:
     channel = rldp.design(ChiSquareSet(TABLE), 1.0, name).channel
-    return proved(Draft(name, channel, {}, {}), guarantees)
+    return proved(Found(channel, name=name), guarantees)
 
 
 def layered(name: str = "srr") -> rldp.ReleaseProtocol:
@@ -33,7 +34,7 @@ def layered(name: str = "srr") -> rldp.ReleaseProtocol:
     E[2, :2] = INF
     largest = [float(x[np.isfinite(x)].max()) for x in (given_u, whatever)]
     claims = [Guarantee(F, x) for F, x in zip(sets, [E, *largest], strict=True)]
-    return proved(Draft(name, channel, {}, {}), claims)
+    return proved(Found(channel, name=name), claims)
 
 
 def write(document: dict, path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rldp
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 
 TABLE = rldp.Table([[30, 10, 2], [10, 50, 0]], sensitive=["low", "high"], useful=["a", "b", "c"])
 F = rldp.ChiSquareSet(TABLE, alpha=0.1)
@@ -200,6 +200,7 @@ def named(cases):
     return [pytest.param(*case, id=f"{case[0]} {case[1]} {str(case[2])[:24]!a}") for case in cases]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "path", "value"), named(CLAIMS))
 def test_a_false_claim_is_refused(kind, path, value, tmp_path):
@@ -208,6 +209,7 @@ def test_a_false_claim_is_refused(kind, path, value, tmp_path):
     refusal(file, rldp.verify)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "path", "value"), named(REST + PUBLIC))
 def test_a_file_with_one_odd_entry_is_refused(kind, path, value, tmp_path):
     refusal(saved(tmp_path, changed(kind, path, value)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rldp
-from rldp.protocol.content import document_hash
+from rldp.protocol.documents import document_hash
 from tests.protocol.test_hostile_files import GOOD, refusal
 
 DOCUMENT = GOOD["choice"]

@@ -13,7 +13,7 @@ import rldp
 from rldp.cli import app
 from rldp.io import json_files
 from rldp.io.json_files import DEEPEST, MOST_VALUES, read_document
-from rldp.protocol.content import document_hash, file_text
+from rldp.protocol.documents import document_hash, file_text
 from rldp.protocol.signatures import write_new_signing_key
 from tests.protocol.test_hostile_files import GOOD, changed, refusal, saved
 

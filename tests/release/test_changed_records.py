@@ -20,8 +20,7 @@ from rldp.cli import main
 from rldp.errors import DataError, ParameterError, TooLargeError
 from rldp.protocol.public_protocol import PublicProtocol
 from rldp.release.alias_table import Room
-from rldp.release.key_files import write_new_key
-from rldp.release.randomness import Randomness
+from rldp.release.randomness import Randomness, write_new_key
 from rldp.sklearn import ReleaseTransformer
 from tests.release.test_sampler import integer_channels
 from tests.support.files import DATA

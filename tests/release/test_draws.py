@@ -22,10 +22,9 @@ from rldp.channel import (
     UnaryChannel,
 )
 from rldp.release.alias_table import AliasRows
-from rldp.release.draw import drawn_reports
+from rldp.release.cmac import IntegerIds
 from rldp.release.randomness import KeyedWords, SecureWords, Simulation
-from rldp.release.record_ids import IntegerIds
-from rldp.release.sampler import sampler
+from rldp.release.sampler import drawn_reports, sampler_of
 
 BITS = 62
 DRAWS = 1_500_000  # by each of seven tests, above ten million together; the eighth is the shuffle
@@ -84,7 +83,7 @@ def law(channel: Channel) -> np.ndarray:
 def test_secure_reports_follow_the_table(kind: str) -> None:
     channel = CHANNELS[kind]
     s, u = records(channel)
-    draws = sampler(channel, channel.rounded(BITS), BITS)
+    draws = sampler_of(channel, channel.rounded(BITS), BITS)
     reports = drawn_reports(draws, s, u, SecureWords())
     assert misfit(counted(channel, reports, s, u), law(channel)) > LEVEL
 
@@ -94,14 +93,14 @@ def test_keyed_reports_follow_the_table() -> None:
     s, u = records(channel)
     key = SecureWords().words(0, 4, 1).tobytes()
     source = KeyedWords(key, "f", IntegerIds(np.arange(DRAWS)))
-    reports = drawn_reports(sampler(channel, channel.rounded(BITS), BITS), s, u, source)
+    reports = drawn_reports(sampler_of(channel, channel.rounded(BITS), BITS), s, u, source)
     assert misfit(counted(channel, reports, s, u), law(channel)) > LEVEL
 
 
 def dependence(source: Callable[[], SecureWords | Simulation]) -> float:
     """Chance of two releases of the same record going together as they do, if independent."""
     N = np.full((1, 1, 8), 2 ** (BITS - 3), dtype=np.int64)
-    draws = sampler(DenseChannel(N / 2.0**BITS), {"Q": N}, BITS)
+    draws = sampler_of(DenseChannel(N / 2.0**BITS), {"Q": N}, BITS)
     zeros = np.zeros(DRAWS, dtype=np.int64)
     first, second = (drawn_reports(draws, zeros, zeros, source()) for _ in range(2))
     counts = np.bincount(first * 8 + second, minlength=64)
@@ -126,7 +125,7 @@ def test_one_entry_two_per_cent_off_is_caught(kind: str) -> None:
     row[second] -= row[first] // 50
     row[first] += row[first] // 50
     zeros = np.zeros(DRAWS, dtype=np.int64)
-    reports = drawn_reports(sampler(channel, N, BITS), zeros, zeros, SecureWords())
+    reports = drawn_reports(sampler_of(channel, N, BITS), zeros, zeros, SecureWords())
     counts = counted(channel, reports, zeros, zeros)
     assert misfit(counts[:1], law(channel)[:1]) < LEVEL
 
@@ -151,7 +150,7 @@ def test_single_precision_probabilities_are_caught() -> None:
 
 
 def test_all_orders_of_a_shuffle_are_equally_likely() -> None:
-    from rldp.release.shuffle import random_order
+    from rldp.release.writers import random_order
 
     source = SecureWords()
     orders = list(itertools.permutations(range(4)))

@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import rldp
 import rldp.spark
-from rldp.release.key_files import read_key, write_new_key
+from rldp.release.randomness import read_key, write_new_key
 from rldp.sklearn import ReleaseTransformer
 
 KEY = bytes(range(32))

@@ -16,8 +16,9 @@ import pytest
 
 import rldp
 from rldp.errors import DataError, FileError, ParameterError
-from rldp.release import shuffle, writers
-from rldp.tables import arrow_sources, csv_source
+from rldp.release import writers
+from rldp.tables import arrow
+from rldp.tables import csv as csv_files
 
 KEY = bytes(range(32))
 KEEPS = pytest.mark.filterwarnings("ignore::rldp.errors.KeptColumnsWarning")
@@ -49,9 +50,9 @@ def p() -> rldp.ReleaseProtocol:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 2000)
-    monkeypatch.setattr(arrow_sources, "_ROWS", 64)
-    monkeypatch.setattr(writers, "_GROUP_ROWS", 100)
+    monkeypatch.setattr(csv_files, "BLOCK", 2000)
+    monkeypatch.setattr(arrow, "ROWS", 64)
+    monkeypatch.setattr(writers, "GROUP_ROWS", 100)
 
 
 def write(path: Path, table: pa.Table = RECORDS) -> Path:
@@ -157,7 +158,7 @@ def test_a_shuffle_is_new_every_time_and_uses_every_pile(p, tmp_path) -> None:
         orders.add(tuple(read(target)["id"].to_pylist()))
     assert len(orders) == 3
     assert all(sorted(order) == list(range(N)) for order in orders)
-    assert shuffle._PILE_BITS == 7
+    assert writers.PILE_BITS == 7
 
 
 def test_folders_of_parquet(p, tmp_path) -> None:

@@ -20,9 +20,9 @@ import pytest
 import rldp
 from rldp.cli import main
 from rldp.errors import DataError, FileError, KeptColumnsWarning, ParameterError
-from rldp.release.formulas import escaped, escaped_column, is_formula, unescaped
-from rldp.release.key_files import read_key
+from rldp.release.randomness import read_key
 from rldp.release.release_file import release_file
+from rldp.release.report_labels import escaped, escaped_column, is_formula, unescaped
 from rldp.sklearn import ReleaseTransformer
 
 KEY = bytes(range(32))

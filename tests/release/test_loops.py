@@ -13,7 +13,7 @@ import rldp
 from rldp.errors import DataError
 from rldp.release import alias_table
 from rldp.release.alias_table import AliasRows, Room
-from rldp.release.sampler import sampler
+from rldp.release.sampler import sampler_of
 from tests.release.test_sampler import all_words, integer_channels, integer_tables
 from tests.support.loops import needs_loops, without_loops
 
@@ -73,7 +73,7 @@ LAYOUTS = {
 def test_every_kind_of_channel_from_codes_of_every_type(kind, layout):
     bits = 10
     channel, N = integer_channels(bits)[kind]
-    draws = sampler(channel, N, bits)
+    draws = sampler_of(channel, N, bits)
     rng = np.random.default_rng(bits)
     codes = np.array(list(itertools.product(range(2), range(3))) * 20)
     words = rng.integers(0, 2**64, (len(codes), draws.words), dtype=np.uint64)
@@ -99,7 +99,7 @@ def designed(name):
 
 @pytest.mark.parametrize("name", ["grr", "srr", "ir", "ue-cr"])
 def test_releases_are_the_same_in_every_chunk(name, monkeypatch):
-    monkeypatch.setattr("rldp.release.draw._CHUNK", 64)
+    monkeypatch.setattr("rldp.release.sampler._CHUNK", 64)
     p = designed(name)
     rng = np.random.default_rng(1)
     codes = np.stack([rng.integers(0, 2, 300), rng.integers(0, 3, 300)], axis=1)
@@ -117,7 +117,7 @@ def test_releases_are_the_same_in_every_chunk(name, monkeypatch):
 @pytest.mark.parametrize("place", [0, 1, 63, 64, 99])
 @pytest.mark.parametrize(("column", "code"), [(0, 2), (0, -1), (1, 3), (1, -(2**63)), (1, 2**62)])
 def test_a_code_out_of_range_is_the_same_error(name, place, column, code, monkeypatch):
-    monkeypatch.setattr("rldp.release.draw._CHUNK", 64)
+    monkeypatch.setattr("rldp.release.sampler._CHUNK", 64)
     p = designed(name)
     codes = np.zeros((100, 2), dtype=np.int64)
     codes[place, column] = code
@@ -149,7 +149,7 @@ def test_rows_that_a_table_does_not_have_are_refused():
 
 def test_codes_that_change_meanwhile_are_an_error_too(monkeypatch):
     """As if another thread had repaired the code before the message was made."""
-    monkeypatch.setattr("rldp.release.draw.first_beyond", lambda *_: None)
+    monkeypatch.setattr("rldp.release.sampler.first_beyond", lambda *_: None)
     with pytest.raises(DataError, match="changed during the release"):
         designed("grr").release(np.array([[0, 3]]))
 

@@ -16,7 +16,7 @@ from rldp.channel.base import integer_rows
 from rldp.errors import TooLargeError
 from rldp.release.alias_table import AliasRows, Room
 from rldp.release.randomness import SecureWords
-from rldp.release.sampler import sampler
+from rldp.release.sampler import sampler_of
 
 
 def all_words(bits: int, rng: np.random.Generator) -> np.ndarray:
@@ -199,7 +199,7 @@ def exact_row(
 )
 def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
     channel, N = integer_channels(bits)[kind]
-    draws = sampler(channel, N, bits)
+    draws = sampler_of(channel, N, bits)
     one = np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)
     words = np.stack([axis.ravel() for axis in np.meshgrid(*[one] * draws.words)], axis=1)
     n_s, n_u = channel.shape
@@ -217,7 +217,7 @@ def test_every_kind_of_channel_over_all_its_words(kind: str, bits: int) -> None:
 def test_a_sampler_of_sums_that_is_off_by_one_word_is_caught() -> None:
     """One word too many for the first output: the exhaustive count above must see it."""
     channel, N = integer_channels(10)["sets"]
-    right = sampler(channel, N, 10)
+    right = sampler_of(channel, N, 10)
     x = np.arange(2**10)
     ends = right.ends(1, 2)
     assert np.bincount(np.searchsorted(ends, x, side="right")).tolist() == set_row(N, 1, 2, 10)
@@ -235,7 +235,7 @@ def test_a_channel_of_thousands_of_outputs_draws_by_its_table() -> None:
         np.concatenate([s, s]), np.concatenate([u, u]), both, np.full(2 * n_y, 0.5 / n_y)
     )
     N = channel.rounded(62)
-    draws = sampler(channel, N, 62)
+    draws = sampler_of(channel, N, 62)
     reports = draws.empty(n)
     cell = np.full(n, 1), np.full(n, 7)
     assert draws.draw(*cell, SecureWords().words(0, n, 1), reports, Room())

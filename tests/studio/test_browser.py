@@ -484,7 +484,7 @@ def _wishes(page, studio):
     page.wait_for_selector("h2 >> text=grr:")
     assert not page.is_visible("#goal")
     assert not page.is_visible("#epsilon_given_u-kind")
-    assert page.is_visible("#identifiable")
+    assert page.is_visible("#for-information")
     page.goto(f"{studio.address}#step=protocol&{ADULT}&protocol=ue-cr")
     page.wait_for_selector("text=Some of the goal cannot be estimated from these reports")
     assert "The shares of race cannot all be estimated" in page.inner_text("main")

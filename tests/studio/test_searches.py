@@ -187,8 +187,8 @@ def test_a_design_that_is_ended_leaves_its_draft_and_says_so(client, monkeypatch
         ("best", {"goal": "information", "epsilon_given_u": "auto", "epsilon_all": None}),
         ("best", {"goal": "s", "epsilon_given_u": "auto", "epsilon_all": 3.0}),
         ("optimal", {"goal": "cells", "epsilon_given_u": None, "epsilon_all": 6.0}),
-        ("polyopt", {"identifiable": False}),
-        ("ir", {"identifiable": False}),
+        ("polyopt", {}),
+        ("ir", {}),
     ],
 )
 def test_a_search_begins_with_a_proved_draft(name, wishes):

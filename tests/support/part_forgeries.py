@@ -28,7 +28,7 @@ import rldp
 from rldp.designing import certify
 from rldp.errors import RldpError
 from rldp.protocol import documents
-from rldp.protocol.content import WHOLE, file_text
+from rldp.protocol.documents import WHOLE, file_text
 from rldp.protocol.guarantees import levels_document
 from rldp.tables.schema import Column, Schema
 from rldp.uncertainty import Guarantee

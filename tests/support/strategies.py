@@ -26,7 +26,7 @@ from rldp import (
     UncertaintySet,
 )
 from rldp.designing.closed_forms import FAMILIES
-from rldp.designing.families.base import Problem
+from rldp.designing.closed_forms.base import ParameterProblem
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -147,6 +147,8 @@ class Ideal:
 
 def ideal(F, epsilon: float, name: str, *, bounds: str = "sharp", parameters=None) -> Ideal:
     """The optimum of a family, some of its parameters pinned."""
-    optimum = FAMILIES[name].optimum(Problem(F, np.array([epsilon]), bounds, parameters or {}))
+    optimum = FAMILIES[name].optimum(
+        ParameterProblem(F, np.array([epsilon]), bounds, parameters or {})
+    )
     chosen = {key: values[0].tolist() for key, values in optimum.items()}
     return Ideal(name, epsilon, F, chosen, FAMILIES[name].channel(F, epsilon, chosen))

@@ -17,7 +17,7 @@ import pytest
 
 import rldp
 from rldp import DataError, FileError, RldpError
-from rldp.tables.arrow_messages import unpacked_bytes
+from rldp.tables.arrow import unpacked_bytes
 
 MEGABYTE = 1 << 20
 TABLE = rldp.Table([[4, 3], [2, 6]], {"S": ["a", "b"]}, {"U": ["a", "b"]})

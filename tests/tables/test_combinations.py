@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rldp.errors import DataError
-from rldp.tables.combinations import Combinations
+from rldp.tables.tally import Combinations
 from tests.support.loops import needs_loops, without_loops
 
 INDEX_TYPES = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rldp.errors import FileError
-from rldp.tables.csv_blocks import LongRecordError, record_blocks
-from rldp.tables.csv_source import CsvSource
+from rldp.tables.csv import CsvSource, LongRecordError, record_blocks
 
 VALUES = st.text('ab",;\n\r', max_size=6)
 ROWS = st.lists(st.tuples(VALUES, VALUES), max_size=12)
@@ -51,7 +50,7 @@ def test_a_quote_that_is_never_closed_ends_the_reading():
 
 
 def test_a_record_is_counted_over_all_blocks(monkeypatch):
-    monkeypatch.setattr("rldp.tables.csv_source._BLOCK", 32)
+    monkeypatch.setattr("rldp.tables.csv.BLOCK", 32)
     text = b"s,u\n" + b'"a\nb",x\n\n' * 20 + b"c\n"
     with ExitStack() as stack:
         source = CsvSource(Path("in.csv"), stack, BytesIO(text))

@@ -14,7 +14,7 @@ import rldp
 from rldp import Table
 from rldp.cli import main
 from rldp.errors import DataError, FileError, ParameterError, ReadingWarning
-from rldp.tables import csv_source
+from rldp.tables import csv as csv_files
 from rldp.tables.encodings import Utf8Stream
 
 TEXT = "city,sex\r\n" + "München,f\r\nParis,m\r\nOrléans,f\r\nParis,m\r\n" * 25
@@ -60,7 +60,7 @@ def is_said(notes, expected, path):
 @pytest.mark.parametrize("block", [64, 67, 1 << 22])
 def test_the_same_labels_come_from_every_encoding(kind, name, block, tmp_path, monkeypatch):
     content, expected = SAVED[kind]
-    monkeypatch.setattr(csv_source, "_BLOCK", block)
+    monkeypatch.setattr(csv_files, "BLOCK", block)
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     table, notes = told(lambda: rldp.read_table(path, "city", "sex"))
@@ -95,7 +95,7 @@ def test_release_and_estimate_read_every_encoding(kind, protocol, tmp_path):
 
 def test_cp1252_begins_where_the_first_such_byte_is(tmp_path, monkeypatch):
     """All before was ASCII, the same in both; blocks end anywhere."""
-    monkeypatch.setattr(csv_source, "_BLOCK", 64)
+    monkeypatch.setattr(csv_files, "BLOCK", 64)
     path = tmp_path / "a.csv"
     path.write_bytes(b"s,u\n" + b"a,x\n" * 1000 + "é,x\n".encode("cp1252") * 1000)
     with pytest.warns(ReadingWarning, match="line 1002 has the byte 0xE9"):
@@ -120,7 +120,7 @@ def test_cp1252_begins_where_the_first_such_byte_is(tmp_path, monkeypatch):
 def test_a_file_that_is_neither_is_refused_with_the_line(
     content, message, block, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(csv_source, "_BLOCK", block)
+    monkeypatch.setattr(csv_files, "BLOCK", block)
     path = tmp_path / "a.csv"
     path.write_bytes(b"s,u\n" + content)
     with pytest.raises(FileError, match=message) as caught:
@@ -178,7 +178,7 @@ def test_memory_does_not_grow_with_the_file():
     stream = Utf8Stream(Endless(), "a")
     for _ in range(200):
         assert len(stream.read(1 << 14)) == 1 << 14
-        assert len(stream._ready) < 1 << 16
+        assert len(stream.ready) < 1 << 16
 
 
 def test_decimal_commas_are_points(tmp_path):

@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rldp.errors import DataError, ReadingWarning, RldpError
-from rldp.tables import arrow_sources, combinations, csv_source
-from rldp.tables.csv_source import CsvSource
+from rldp.tables import arrow
+from rldp.tables import csv as csv_files
+from rldp.tables import tally as tally_module
+from rldp.tables.csv import CsvSource
 from rldp.tables.read_table import read_table
 from rldp.tables.table import Table
 from rldp.tables.tally import Tally
@@ -40,7 +42,7 @@ WILD = st.lists(st.sampled_from([*PIECES, b"\xe9", b"\xc3"]), max_size=60).map(
 
 
 def nothing(_source, _kinds, start):
-    """In place of `CsvSource._plain`: no record, and all are left."""
+    """In place of `CsvSource.plain`: no record, and all are left."""
     yield from ()
     return start
 
@@ -50,9 +52,9 @@ def outcome(path: Path, *, without: tuple[str, ...] = (), **options):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if "plain" in without:
-            patch.setattr(CsvSource, "_plain", nothing)
+            patch.setattr(CsvSource, "plain", nothing)
         if "arrow" in without:
-            patch.setattr(CsvSource, "_streamed", lambda *_: iter(()))
+            patch.setattr(CsvSource, "streamed", lambda *_: iter(()))
         try:
             table = read_table(path, "s", "u", **options)
         except RldpError as error:
@@ -81,7 +83,7 @@ def test_csv_is_read_the_same_in_every_way(text, block, missing, tmp_path):
     path = tmp_path / "survey.csv"
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_source, "_BLOCK", block)
+        patch.setattr(csv_files, "BLOCK", block)
         in_blocks = outcome(path, without=("plain", "arrow"), missing=missing)
         assert outcome(path, missing=missing) == in_blocks
         assert outcome(path, without=("plain",), missing=missing) == in_blocks
@@ -93,19 +95,19 @@ def test_plain_files_do_take_the_fast_paths(way, tmp_path, monkeypatch):
     path.write_bytes('"s",u\n"é",x\n'.encode() * 3)
     monkeypatch.setattr(CsvSource, "_parsed", None)
     if way == "_plain":
-        monkeypatch.setattr(CsvSource, "_streamed", lambda *_: iter(()))
+        monkeypatch.setattr(CsvSource, "streamed", lambda *_: iter(()))
     else:
-        monkeypatch.setattr(CsvSource, "_plain", nothing)
+        monkeypatch.setattr(CsvSource, "plain", nothing)
     assert read_table(path, "s", "u").n == 5
     path.write_bytes(b'"s",u\n"\xe9",x\n')
-    in_parts = pytest.raises(DataError, match=r"TypeError in rldp\.tables\.csv_source")
+    in_parts = pytest.raises(DataError, match=r"TypeError in rldp\.tables\.csv")
     with pytest.warns(ReadingWarning), in_parts:  # in another encoding: not
         read_table(path, "s", "u")
 
 
 @pytest.mark.parametrize("damage", [b"\xe9,x\n", b"a\n", b"\xc3\xa9\xe9,x\n"])
 def test_records_are_given_once_if_the_fast_path_ends(damage, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_source, "_BLOCK", 40)
+    monkeypatch.setattr(csv_files, "BLOCK", 40)
     path = tmp_path / "survey.csv"
     path.write_bytes(b"s,u\n" + b"".join(b"%d,x\n" % i for i in range(50)) + damage)
     found = []
@@ -169,13 +171,13 @@ def tallied(parts, missing, add):
 @given(parts=batches(), missing=st.sampled_from(["error", "keep", "drop"]))
 def test_batches_are_counted_by_codes_as_by_texts(most, parts, missing):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(combinations, "_MOST_COUNTED", most)
-        patch.setattr(combinations, "_MOST_KNOWN", 2)
+        patch.setattr(tally_module, "MOST_COUNTED", most)
+        patch.setattr(tally_module, "MOST_KNOWN", 2)
         assert tallied(parts, missing, Tally.add_batch) == tallied(parts, missing, Tally.add)
 
 
 def test_parquet_dictionaries_are_kept_and_declare_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_sources, "_ROWS", 5)
+    monkeypatch.setattr(arrow, "ROWS", 5)
     path = tmp_path / "survey.parquet"
     rng = np.random.default_rng(0)
     frame = pa.table(
@@ -191,6 +193,6 @@ def test_parquet_dictionaries_are_kept_and_declare_nothing(tmp_path, monkeypatch
         assert table == Table.from_frame(frame, "s", missing="keep")
         assert table.schema.s_labels == ("y", "z", "(missing)")
     with ExitStack() as stack:
-        source = arrow_sources.ParquetSource(path, stack)
+        source = arrow.ParquetSource(path, stack)
         kinds = next(source.batches(["s", "n"], dictionaries=["s", "n"])).schema.types
     assert [pa.types.is_dictionary(kind) for kind in kinds] == [True, False]

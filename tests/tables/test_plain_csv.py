@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rldp.tables.plain_csv import PlainRecords
+from rldp.tables.csv import PlainRecords
 from tests.support.loops import needs_loops, without_loops
 
 pytestmark = needs_loops

@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rldp.errors import DataError, FileError
-from rldp.tables import arrow_sources, csv_source
+from rldp.tables import arrow
+from rldp.tables import csv as csv_files
 from rldp.tables.read_table import read_table
 from rldp.tables.table import Table
 
@@ -69,8 +70,8 @@ def test_chunks_give_the_table_of_the_whole(
         parquet,
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_source, "_BLOCK", block)
-        patch.setattr(arrow_sources, "_ROWS", 3)
+        patch.setattr(csv_files, "BLOCK", block)
+        patch.setattr(arrow, "ROWS", 3)
         if missing == "drop" and all(None in (row[0], row[2]) for row in rows):
             for path in files:
                 with pytest.raises(DataError, match="none left after dropping"):
@@ -143,7 +144,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
 
 
 def test_levels_hold_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 64)
+    monkeypatch.setattr(csv_files, "BLOCK", 64)
     path = write("s,u\n" + "low,x\nhigh,x\n" * 40)
     table = read_table(path, "s", levels={"s": ["low", "mid", "high"]})
     assert table.counts[:, 0].tolist() == [40, 0, 40]
@@ -155,8 +156,8 @@ def test_levels_hold_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) 
 def test_progress_ends_with_all_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 1000)
-    monkeypatch.setattr(arrow_sources, "_ROWS", 300)
+    monkeypatch.setattr(csv_files, "BLOCK", 1000)
+    monkeypatch.setattr(arrow, "ROWS", 300)
     path = tmp_path / name
     if name.endswith("parquet"):
         pq.write_table(pa.table({"s": ["a", "b"] * 1000, "u": ["x", "y"] * 1000}), path)
@@ -196,8 +197,8 @@ def test_csv_errors(content: bytes, message: str, write: Write) -> None:
 
 
 def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 64)
-    monkeypatch.setattr(csv_source, "_LONGEST", 1)
+    monkeypatch.setattr(csv_files, "BLOCK", 64)
+    monkeypatch.setattr(csv_files, "MOST_BLOCKS", 1)
     good = b"s,u\n" + b"a,x\n" * 100
     with pytest.raises(FileError, match="record 101 after the header has 1"):
         read_table(write(good + b"b\n" + b"a,x\n" * 100), "s")
@@ -208,7 +209,7 @@ def test_records_are_numbered_over_chunks(write: Write, monkeypatch: pytest.Monk
 def test_identifiers_are_refused_in_the_middle_of_a_file(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK", 10_000)
+    monkeypatch.setattr(csv_files, "BLOCK", 10_000)
     path = write("id,u\n" + "".join(f"n{number},x\n" for number in range(30_000)))
     with pytest.raises(DataError, match="'id' has more; it looks like an identifier"):
         read_table(path, "u")

@@ -8,6 +8,8 @@ import typer
 
 from rldp.cli import arguments, layers, prices, set_options, show
 from rldp.cli.comparison import comparison
+from rldp.cli.printing import print_line
+from rldp.cli.progress import ready_lines
 from rldp.cli.targets import check_picture_target
 from rldp.presentation import texts
 from rldp.tables.limits import designable_cells
@@ -61,6 +63,7 @@ def compare(
         cells_limit=designable_cells(protocol or ["polyopt"]),
         encoding=encoding,
     )
+    from rldp.designing.catalogue import COMPARED
     from rldp.designing.compare import compare as compare_all
 
     wanted = {
@@ -70,14 +73,31 @@ def compare(
         "epsilon_given_part": layers.given_part(epsilon_given_part, knows, F.table.schema),
         "time_limit": time_limit,
     }
-    records = compare_all(
-        F, epsilon, protocols=protocol, bounds=bounds.value, effort=effort.value, **wanted
-    )
-    priced = [prices.Priced(F, e, wanted, with_prices, mergings) for e in dict.fromkeys(epsilon)]
-    if plot is not None:
-        from rldp.presentation.plots import tradeoff
+    names = protocol or list(COMPARED)
+    with ready_lines(names) as ready:
+        records = compare_all(
+            F,
+            epsilon,
+            protocols=names,
+            bounds=bounds.value,
+            effort=effort.value,
+            ready=ready,
+            **wanted,
+        )
+    left = [name for name in names if name not in {record["protocol"] for record in records}]
+    some = [] if left else list(dict.fromkeys(epsilon))  # at Ctrl-C nothing more is searched
+    priced = [prices.Priced(F, e, wanted, with_prices, mergings) for e in some]
+    if plot is not None and not left:
+        from rldp.designing.people import people_needed
+        from rldp.presentation import plots
 
-        tradeoff(records, plot, title=texts.columns_title(F.table))
+        plots.people_needed(
+            people_needed(F, records, goal=goal, effort=effort.value),
+            plot,
+            title=texts.people_title(F.table.schema, goal),
+            sensitive=texts.sensitive_names(F.table.schema),
+            mark=1.0 if 1.0 in epsilon else None,
+        )
     if json:
         is_priced = with_prices or mergings
         known = {"protocols": records, "prices": [one.summary for one in priced]}
@@ -87,5 +107,8 @@ def compare(
         comparison(records, F, goal)
         for one in priced:
             one.show()
-        if plot is not None:
+        if plot is not None and not left:
             show.note(f"Picture: {plot}")
+    if left:
+        print_line(f"not compared: {', '.join(left)}")
+        raise KeyboardInterrupt

@@ -15,9 +15,13 @@ from rldp.errors import FileError
 from rldp.presentation import texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rldp.designing.compare import Record
     from rldp.tables.table import Table
     from rldp.uncertainty import UncertaintySet
+
+_DRAWN = (0.5, 1.0, 2.0)  # ε of the picture
 
 
 def demo(
@@ -31,10 +35,10 @@ def demo(
     [dim]Example:  rldp demo -o rldp-demo[/dim]
     """
     from rldp.datasets import adult
-    from rldp.designing.catalogue import BEST, COMPARED
+    from rldp.designing.catalogue import BEST, CEILING, COMPARED
     from rldp.designing.compare import compare, record_of
     from rldp.designing.design import design
-    from rldp.protocol.loading import verify
+    from rldp.protocol.files import verify
     from rldp.release.release_file import release_file
     from rldp.uncertainty import ChiSquareSet
 
@@ -42,7 +46,7 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"Cannot make the folder {output}: {error.strerror}.") from None
-    file, picture = output / "race.rldp.json", output / "tradeoff.png"
+    file, picture = output / "race.rldp.json", output / "people.png"
     people, reports, table_file = (output / f"{x}.csv" for x in ("people", "reports", "estimate"))
     for path in (file, people, reports, table_file, picture):
         check_target(path, "--output", force=force)
@@ -69,8 +73,8 @@ def demo(
         f"inequalities"
     )
     _write_people(table, people)
-    records = release_file(p, people, reports, shuffle=True, replace=force)
-    show.note(f"Released: {records:,} reports in {reports}, one for each record of {people.name}")
+    released = release_file(p, people, reports, shuffle=True, replace=force)
+    show.note(f"Released: {released:,} reports in {reports}, one for each record of {people.name}")
     e = p.estimate(reports)
     e.save(table_file)
     furthest = float(abs(e.estimate - table.p_su).max())
@@ -80,13 +84,19 @@ def demo(
         f"the furthest of {e.estimate.size} cells is {100 * furthest:.1f} percentage points off, "
         f"and {held} of {e.estimate.size} intervals hold the truth"
     )
-    (stronger,) = compare(F, 0.5, protocols=[BEST], effort="quick")
+    drawn = [name for name in COMPARED if name not in (BEST, CEILING)]
+    records = [
+        *compare(F, _DRAWN, protocols=drawn),
+        *compare(F, [e for e in _DRAWN if e != p.epsilon], protocols=[BEST], effort="quick"),
+        best,
+    ]
+    stronger = next(r for r in records if r["protocol"] == BEST and r["epsilon"] == 0.5)
     show.note(
         f"The root mean squared error of a cell is {100 * p.error.rmse(e.n):.2f} percentage "
         f"points; with twice the people it would be {100 * p.error.rmse(2 * e.n):.2f}, with "
         f"ε = 0.5 {100 * stronger['error']:.2f}"
     )
-    _draw(F, best, picture)
+    _draw(F, records, picture)
     show.note("\nThe same on your data:  rldp compare FILE.csv --sensitive COL --useful COL")
 
 
@@ -108,20 +118,20 @@ def _write_people(table: Table, path: Path) -> None:
     write_text(path, text.getvalue())
 
 
-def _draw(F: UncertaintySet, best: Record, picture: Path) -> None:
-    """All other protocols over ε, beside the best at one ε: a mixture takes its time."""
-    from rldp.designing.catalogue import BEST, COMPARED
-    from rldp.designing.compare import compare
+def _draw(F: UncertaintySet, records: Sequence[Record], picture: Path) -> None:
+    """How many people must answer, over ε."""
+    from rldp.designing.people import people_needed
     from rldp.errors import MissingExtraError
-    from rldp.presentation.plots import tradeoff
+    from rldp.presentation import plots
 
-    epsilons = [0.2 * i for i in range(1, 41)]
-    shown = [name for name in COMPARED if name != BEST]
     try:
-        tradeoff(
-            [*compare(F, epsilons, protocols=shown), best],
+        plots.check_picture(picture)
+        schema = F.table.schema
+        plots.people_needed(
+            people_needed(F, records),
             picture,
-            title=texts.columns_title(F.table),
+            title=texts.people_title(schema),
+            sensitive=texts.sensitive_names(schema),
             mark=1.0,
         )
     except MissingExtraError as error:

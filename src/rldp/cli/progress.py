@@ -5,9 +5,10 @@ Where the standard error is no terminal, nothing is shown, and the work gets no 
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,31 @@ def search_line(
             most = f"{min(1.0, bound / entropy):.2%}" if entropy > 0 else "nothing"
             kept = f"{max(0.0, utility / entropy):.2%}" if entropy > 0 else "nothing"
             status.update(f"{name}: keeps {kept} of H(X), at most {most}; Ctrl-C to stop here")
+
+        yield tell
+
+
+@contextmanager
+def ready_lines(names: Sequence[str]) -> Iterator[Callable[[list[Any]], None]]:
+    """A line for each protocol of a comparison once it is ready, and one for the next."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    console, left = Console(stderr=True), list(names)
+    with console.status(f"{escape(left[0])} …; Ctrl-C keeps what is done") as status:
+
+        def tell(records: list[Any]) -> None:
+            for record in records:
+                line = f"{record['protocol']}, ε = {record['epsilon']:g}"
+                if not math.isnan(record["error"]):
+                    line += f": ± {100 * record['error']:.3g} points"
+                line += f", {100 * record['normalised']:.1f} % of H(X), {record['seconds']:.1f} s"
+                console.print(escape(line))
+            left.pop(0)
+            status.update(f"{escape(left[0])} …; Ctrl-C keeps what is done" if left else "")
 
         yield tell
 

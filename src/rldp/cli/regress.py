@@ -87,7 +87,7 @@ def regress(
     check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
     if event and outcome != "s":
         raise ParameterError("Expected either --outcome or --event, got both.", argument="event")
-    from rldp.protocol.loading import load
+    from rldp.protocol.files import load
 
     p = load(protocol)
     with record_bar(f"reading {reports.name}") as report:

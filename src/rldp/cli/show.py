@@ -20,7 +20,6 @@ from rldp.presentation.texts import (
     finite,
     gap_in_words,
     meaning,
-    replaced,
     set_in_words,
     title,
 )
@@ -106,8 +105,6 @@ def protocol(p: ReleaseProtocol) -> None:
 
     F, beyond = p.uncertainty, levels(p)
     note(f"{p.name}: {title(p.name)}")
-    if (instead := replaced(p)) is not None:
-        note(instead)
     grid = Grid.grid(padding=(0, 2))
     for name, value in p.parameters.items():
         grid.add_row(f"  {name}", _numbers(value), dim(meaning(name)))
@@ -145,7 +142,9 @@ def _estimates(p: ReleaseProtocol) -> str:
     try:
         found = plan(p, level=_LEVEL)
     except DataError:
-        return "the reports identify no cell of the table; --identifiable identifies all"
+        return (
+            "the reports identify no cell of the table; a design with --goal cells identifies all"
+        )
     cells, known = p.table.counts.size, len(found.names)
     margin = float(found.margins(p.table.n).max())
     which = f"all {cells}" if known == cells else f"{known} of {cells}"
@@ -153,7 +152,7 @@ def _estimates(p: ReleaseProtocol) -> str:
         f"{p.table.n:,} reports would estimate {which} cells to ± {100 * margin:.2g} percentage "
         f"points or better ({100 * _LEVEL:g} % intervals, if the table is the truth)"
     )
-    return told if known == cells else f"{told}; --identifiable identifies all"
+    return told if known == cells else f"{told}; with --goal cells all are estimated"
 
 
 def scope(beyond: Levels, F: UncertaintySet) -> None:

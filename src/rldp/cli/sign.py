@@ -32,7 +32,7 @@ def sign(
 
     [dim]Example:  rldp sign income.public.json --key team.key[/dim]
     """
-    from rldp.protocol.signing import sign as sign_file
+    from rldp.protocol.files import sign as sign_file
 
     target = output or (file if inside else Path(f"{file}.sig"))
     is_own = inside and target.exists() and target.samefile(file)

@@ -13,10 +13,9 @@ from rldp.errors import DataError, FileError
 from rldp.io.atomic_files import whole_file
 from rldp.release.keeping import FINGERPRINT_COLUMN, short_fingerprint
 from rldp.release.randomness import SecureWords
-from rldp.release.shuffle import Shuffle
-from rldp.release.writers import BatchWriter
+from rldp.release.writers import BatchWriter, Shuffle
 from rldp.tables.arrow_arrays import text_array
-from rldp.tables.file_formats import file_format, is_compressed, is_text
+from rldp.tables.sources import file_format, is_compressed, is_text
 
 _ROWS = 65_536
 _COLUMN = "y"

@@ -11,7 +11,7 @@ from rldp.collect.report_codes import ReportCodes
 from rldp.collect.sqlite_store import SQLiteStore, is_sqlite_store
 from rldp.collect.store import Store
 from rldp.errors import DataError, FileError, MissingExtraError, ParameterError
-from rldp.protocol.loading import checked_protocol, load
+from rldp.protocol.files import checked_protocol, load
 from rldp.protocol.public_protocol import PublicProtocol
 
 POSTGRES = ("postgresql://", "postgres://")

@@ -1,8 +1,8 @@
 """Three loops in C, wherever they could be compiled.
 
-- `count`: indices of dictionaries to counts of cells, for `tables.combinations`.
+- `count`: indices of dictionaries to counts of cells, for `tables.tally`.
 - `draw`: codes and random words to reports, for `release.alias_table`.
-- `scan`: records of CSV text to the numbers of their labels, for `tables.plain_csv`.
+- `scan`: records of CSV text to the numbers of their labels, for `tables.csv`.
 
 `loops` is the module that has them, or None. Without them NumPy counts the same records and
 draws the same reports, and Arrow reads the same text, only more slowly.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -14,7 +14,6 @@ from rldp._types import Array
 from rldp.auditing.audit import given_part, promise
 from rldp.channel import Channel
 from rldp.designing import programmes
-from rldp.designing.aim import Aim
 from rldp.designing.catalogue import (
     BEST,
     CEILING,
@@ -25,13 +24,13 @@ from rldp.designing.catalogue import (
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
 from rldp.designing.design import MOST_OUTPUTS, searched
-from rldp.designing.draft import Draft
 from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.sorted_pricing import SortedPricing
-from rldp.designing.rivals import most_useful
+from rldp.designing.problem import EFFORTS, Effort, Found, Problem, checked_effort, deadline_after
+from rldp.designing.rivals import best_of
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.solvers.one_thread import on_one_thread
-from rldp.designing.stack import AUTO, stack
+from rldp.designing.stack import AUTO, UNLAYERED, stack
 from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
 from rldp.tables.limits import check_designable
@@ -81,6 +80,7 @@ def compare(
     bounds: str = "sharp",
     effort: str = "quick",
     time_limit: float | None = None,
+    ready: Callable[[list[Record]], None] | None = None,
 ) -> list[Record]:
     """What every protocol keeps at every ε and promises to whom, one record each (see `Record`).
 
@@ -105,6 +105,8 @@ def compare(
         bounds: as for `design`.
         effort: work of each search, as for `design`.
         time_limit: seconds for each search; without it a search ends by work.
+        ready: called with the records of a protocol once it is done. At Ctrl-C those of all
+            protocols that are done are returned, if there are any.
     """
     check_set(uncertainty)
     if isinstance(epsilons, np.ndarray):
@@ -123,36 +125,49 @@ def compare(
     if isinstance(goal, str) and goal == AUTO:
         goal = CELLS
     chosen = as_goal(goal, uncertainty.table)
-    asked = _Asked(uncertainty, bounds, effort, time_limit, layers, chosen, is_tuned)
-    return _records(names, asked, values)
+    work = checked_effort(effort)
+    asked = _Asked(uncertainty, chosen, bounds, work, time_limit, layers, is_tuned)
+    return _records(names, asked, values, ready or _unheard)
 
 
 def closed_forms_as_usual(
     uncertainty: UncertaintySet, epsilons: Sequence[float], names: Sequence[str], goal: str | Goal
 ) -> list[Record]:
     """Closed forms with the parameters that keep most information, and their errors for a goal."""
-    chosen = as_goal(goal, uncertainty.table)
-    asked = _Asked(uncertainty, "sharp", "quick", None, {}, chosen, is_tuned=False)
-    return _records(names, asked, checked_epsilons(epsilons))
+    asked = _Asked(uncertainty, as_goal(goal, uncertainty.table))
+    return _records(names, asked, checked_epsilons(epsilons), _unheard)
 
 
 def record_of(p: ReleaseProtocol, seconds: float) -> Record:
     """The line of a protocol that is designed already, with errors of the cells."""
     F = p.guarantees[0].uncertainty
-    asked = _Asked(F, "sharp", "quick", None, {}, as_goal(CELLS, F.table))
+    asked = _Asked(F, as_goal(CELLS, F.table))
     return _record(p.name, asked, p.epsilon, _Line(p.utility, p.channel), seconds)
 
 
+def _unheard(_: list[Record]) -> None:
+    """Tell nobody that a protocol is ready."""
+
+
 @on_one_thread
-def _records(names: Sequence[str], asked: _Asked, values: Array) -> list[Record]:
+def _records(
+    names: Sequence[str], asked: _Asked, values: Array, ready: Callable[[list[Record]], None]
+) -> list[Record]:
     records: list[Record] = []
     for name in names:
         start = time.perf_counter()
-        lines = _lines(name, asked, values)
+        try:
+            lines = _lines(name, asked, values)
+        except KeyboardInterrupt:
+            if records:
+                return records
+            raise
         seconds = (time.perf_counter() - start) / values.size
-        records += [
+        done = [
             _record(name, asked, e, line, seconds) for e, line in zip(values, lines, strict=True)
         ]
+        records += done
+        ready(done)
     return records
 
 
@@ -161,28 +176,29 @@ class _Line(NamedTuple):
     channel: Channel | None
 
 
-class _Asked(NamedTuple):
+@dataclass(frozen=True)
+class _Asked:
+    """What is compared, at every ε."""
+
     F: UncertaintySet
-    bounds: str
-    effort: str
-    time_limit: float | None
-    layers: dict[str, Any]
     goal: Goal | None
+    bounds: str = "sharp"
+    effort: Effort = EFFORTS["quick"]
+    time_limit: float | None = None
+    layers: Mapping[str, Any] = field(default_factory=dict)
     is_tuned: bool = False  # whether all protocols are designed for the goal, and not only "best"
 
-    def options(self, name: str, epsilon: float) -> programmes.Options:
+    def problem(self, name: str, epsilon: float) -> Problem:
         """Of one search."""
         is_recommended = name == BEST and self.bounds != "paper"
         layers = self.layers if is_recommended else {}
-        goal = self.goal if is_recommended or self._is_tuned(name) else None
-        limit = np.inf if self.time_limit is None else self.time_limit
-        return programmes.Options(
+        return Problem(
             stack(self.F, epsilon, **layers, is_recommended=is_recommended),
-            goal=goal,
+            self.goal if is_recommended or self._is_tuned(name) else None,
+            effort=replace(self.effort, is_bounded=False),  # no record tells it
+            deadline=deadline_after(self.time_limit),
+            bounds=self.bounds,
             pairs="all" if self.bounds == "paper" else "distinct",
-            effort=self.effort,
-            time_limit=limit,
-            is_bounded=False,  # no record tells it
         )
 
     def _is_tuned(self, name: str) -> bool:
@@ -241,34 +257,33 @@ def _lines(name: str, asked: _Asked, epsilons: Array) -> list[_Line]:
         limit = asked.time_limit
         return [_Line(programmes.ceiling(F, float(e), limit), None) for e in epsilons]
     if name in FAMILIES and asked.is_tuned and asked.goal is not None:
-        aim = Aim(asked.goal)
-        tuned = [closed_form_for_goal(name, F, float(e), aim) for e in epsilons]
-        return [_Line(draft.utility(F), draft.channel) for draft in tuned]
+        plainly = [Problem(stack(F, float(e)), asked.goal) for e in epsilons]
+        tuned = [closed_form_for_goal(name, one, one.epsilon, UNLAYERED) for one in plainly]
+        return [_Line(one.utility(F), one.channel) for one in tuned]
     if name in FAMILIES:
-        found = optimum(name, F, epsilons, asked.bounds, {})
-        kept = FAMILIES[name].utility(F, epsilons, found)
-        each = [{key: plain(values[i]) for key, values in found.items()} for i in range(kept.size)]
+        best = optimum(name, F, epsilons, asked.bounds, {})
+        kept = FAMILIES[name].utility(F, epsilons, best)
+        each = [{key: plain(values[i]) for key, values in best.items()} for i in range(kept.size)]
         return [
             _Line(float(k), FAMILIES[name].channel(F, float(e), chosen))
             for k, e, chosen in zip(kept, epsilons, each, strict=True)
         ]
-    drafts: dict[float, Draft] = {}
+    found: dict[float, Found] = {}
     for e in sorted(set(epsilons.tolist())):
-        drafts[e] = _continued(name, asked, e, list(drafts.values())[-1:])
-        go_on_unless(drafts[e].ended == INTERRUPTED)
-    return [_Line(drafts[e].utility(F), drafts[e].channel) for e in epsilons.tolist()]
+        found[e] = _continued(name, asked.problem(name, e), list(found.values())[-1:])
+        go_on_unless(found[e].ended == INTERRUPTED)
+    return [_Line(found[e].utility(F), found[e].channel) for e in epsilons.tolist()]
 
 
-def _continued(name: str, asked: _Asked, epsilon: float, last: list[Draft]) -> Draft:
+def _continued(name: str, problem: Problem, last: list[Found]) -> Found:
     """What a search finds, no less useful than the last one at a smaller ε, which is private too.
 
     Outputs of the last are mixed in after the search. Before it, they save no time and can
     lead it to a worse end.
     """
-    options = asked.options(name, epsilon)
-    few = tuple(draft.channel for draft in last if draft.channel.n_outputs <= MOST_OUTPUTS)
-    found = searched(name, asked.bounds, replace(options, neighbours=few))
-    return replace(most_useful([found, *last], options), ended=found.ended)
+    few = tuple(one.channel for one in last if one.channel.n_outputs <= MOST_OUTPUTS)
+    found = searched(name, replace(problem, neighbours=few))
+    return replace(best_of([found, *last], problem), ended=found.ended)
 
 
 def search(
@@ -279,7 +294,7 @@ def search(
     *,
     goal: str | Goal = INFORMATION,
     **layers: Any,
-) -> Draft:
+) -> Found:
     """What a search finds, before it is proved.
 
     For programmes and "best", with a time limit in seconds. Goal and layers are those of "best";
@@ -288,5 +303,5 @@ def search(
     names = ("epsilon_given_u", "epsilon_all", "epsilon_given_part")
     layers = dict.fromkeys(names, AUTO) | layers
     chosen = as_goal(goal, uncertainty.table)
-    asked = _Asked(uncertainty, "sharp", "quick", time_limit, layers, chosen)
-    return searched(protocol, "sharp", asked.options(protocol, epsilon))
+    asked = _Asked(uncertainty, chosen, time_limit=time_limit, layers=layers)
+    return searched(protocol, asked.problem(protocol, epsilon))

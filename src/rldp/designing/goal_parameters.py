@@ -8,16 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from rldp.channel import Channel
-from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.draft import Draft
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import UNLAYERED, Layers
+from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 from rldp.estimation.goal_errors import MOST_LISTED
-from rldp.uncertainty import UncertaintySet
-from rldp.utility.goal import Goal
 
 _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
     "ir": ("epsilon_2",),
@@ -29,32 +25,25 @@ _POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
 _ZOOMS = 3
 
 
-def weighted_error(draft: Draft, F: UncertaintySet, goal: Goal, *, worst: bool = False) -> float:
-    """The weighted sum of variances, or the largest."""
-    return Aim(goal, worst).cost(draft.channel, F.table)[1]
-
-
 @on_one_thread
 def closed_form_for_goal(
     name: str,
-    F: UncertaintySet,
+    problem: Problem,
     epsilon: float,
-    aim: Aim,
-    *,
-    pinned: Pinned | None = None,
     layers: Layers = UNLAYERED,
+    *,
     is_allowed: Callable[[Channel], bool] = lambda _: True,
-) -> Draft:
-    """The channel of a family with the smallest error, by a grid that zooms in.
+) -> Found:
+    """The channel of a family with the smallest error at levels, by a grid that zooms in.
 
     Where no parameters make the goal estimable, those for information are kept; they must be
     allowed. Where none keep the limit on the influence, those with the least influence are.
     """
-    pinned = dict(pinned or {})
+    pinned = problem.pinned
 
-    def made(chosen: Mapping[str, float | str]) -> tuple[tuple[float, float], Draft]:
-        draft = closed_form(name, F, epsilon, "sharp", {**pinned, **chosen}, layers)
-        return aim.cost(draft.channel, F.table), draft
+    def made(chosen: Mapping[str, float | str]) -> tuple[tuple[float, float], Found]:
+        found = closed_form(name, problem.F, epsilon, "sharp", {**pinned, **chosen}, layers)
+        return problem.cost(found.channel), found
 
     best, found = made({})
     assert is_allowed(found.channel)
@@ -68,17 +57,17 @@ def closed_form_for_goal(
             centre = None
             for point in points:
                 try:
-                    cost, draft = made(dict(zip(free, point.tolist(), strict=True)))
+                    cost, one = made(dict(zip(free, point.tolist(), strict=True)))
                 except ParameterError:  # a point outside of what the family allows
                     continue
-                if cost < best and is_allowed(draft.channel):  # the audit takes the longest
-                    best, found, centre = cost, draft, point
+                if cost < best and is_allowed(one.channel):  # the audit takes the longest
+                    best, found, centre = cost, one, point
             if centre is None:
                 break
             step = np.array([axis[1] - axis[0] for axis in axes])
             low, high = np.maximum(low, centre - step), np.minimum(high, centre + step)
     elif name == "ue" and not pinned:  # too many outputs for a grid: best for rare cells
-        cost, draft = made({"variant": "optimised"})
-        if cost < best and is_allowed(draft.channel):
-            found = draft
-    return replace(found, goal=aim.goal)
+        cost, one = made({"variant": "optimised"})
+        if cost < best and is_allowed(one.channel):
+            found = one
+    return replace(found, goal=problem.goal)

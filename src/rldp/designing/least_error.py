@@ -10,13 +10,14 @@ which know the best of all private columns, go on where those gain little.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.progress import Progress, untold
-from rldp.designing.effort import Effort
+from rldp.channel import DenseChannel
+from rldp.designing.coarser import coarser_columns, is_large
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
@@ -24,7 +25,8 @@ from rldp.designing.oracles.cones import Cones
 from rldp.designing.oracles.flips import Flips
 from rldp.designing.oracles.prices import Oracle
 from rldp.designing.oracles.sorting import Record, Sorting
-from rldp.designing.rounds import ErrorSolution, Estimated, Rounds
+from rldp.designing.problem import Found, Problem
+from rldp.designing.rounds import Estimated, Rounds
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import Guarantee
 
@@ -32,30 +34,24 @@ _MOST_SUBSETS = 6  # S values whose subsets all begin a search
 
 
 @on_one_thread
-def least_error(
-    guarantees: Sequence[Guarantee],
-    goal: Estimated,
-    *,
-    hidden: bool = False,
-    seeds: Array | None = None,
-    effort: Effort,
-    deadline: float = np.inf,
-    progress: Progress | None = None,
-) -> ErrorSolution:
+def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -> Found:
     """The protocol with the least tr(Aᵀ J⁻¹ A) at P̂ that a search finds among all that are private.
 
     Args:
-        guarantees: what it must promise; the first one's table has P̂.
+        problem: what it must promise, and when to stop.
         goal: what to estimate, over one row of cells where s is hidden.
-        hidden: whether the randomiser may not read s; then Q has one row that all s share.
         seeds: columns to begin with, shape (columns, n_s, n_u); pulled in where they break a
             guarantee.
-        effort: when to stop, counted in work.
-        deadline: time.monotonic() at which to stop with the best so far.
-        progress: told the error so far.
     """
+    guarantees, hidden, deadline = problem.guarantees, problem.hidden, problem.deadline
     private = PrivateColumns(guarantees, hidden=hidden)
-    least = float(exp(min(float(g.levels.min()) for g in guarantees)))
+    least = float(exp(problem.least_level))
+    is_begun, is_interrupted = is_large(guarantees), False
+    try:
+        if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
+            seeds = coarser_columns(problem, goal)
+    except KeyboardInterrupt:
+        is_interrupted = True
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
@@ -65,33 +61,36 @@ def least_error(
         least,
         private.pulled_in,
         seeds=seeds,
+        is_begun=is_begun,
         distinct=not hidden,
         deadline=deadline,
     )
-    is_interrupted = False
+    if is_interrupted:
+        return search.solution(is_interrupted=True)
     try:
         oracles = _oracles(guarantees, private, deadline, hidden=hidden)
-        search.run(oracles, effort, progress or untold)
+        search.run(oracles, problem.effort, problem.progress)
         search.finish()
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(is_interrupted=is_interrupted)
+    found = search.solution(is_interrupted=is_interrupted)
+    Q = np.broadcast_to(found.channel.matrix, (*problem.p_su.shape, found.channel.n_outputs))
+    return replace(found, channel=DenseChannel(Q))
 
 
 @on_one_thread
 def least_error_by_sorting(
-    p_su: Array,
+    problem: Problem,
     goal: Estimated,
     pricing: Pricing,
     factor: float,
-    effort: Effort,
-    deadline: float,
     exact: SimplexPricing | None = None,
-) -> ErrorSolution:
+) -> Found:
     """The same over a cone whose best columns for linear objectives are known.
 
     With exact pricing for the same cone there is a bound on the error of all its protocols.
     """
+    p_su, effort, deadline = problem.p_su, problem.effort, problem.deadline
     seeds = pricing.begin() if isinstance(pricing, RecordPricing) else None
     distinct = seeds is None
     search = Rounds(
@@ -121,9 +120,12 @@ def _oracles(
     table = guarantees[0].table
     found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
+    is_quick = all(g.uncertainty.is_quick for g in guarantees)
+    is_flipped = is_quick and Flips.is_possible(private, table.n_s)
     if pricing is not None:
         found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, table.n_s):
+    elif is_flipped and not is_large(guarantees):
+        # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
     if private.is_joint and table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))

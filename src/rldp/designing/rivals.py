@@ -10,55 +10,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import FAMILIES, closed_form
-from rldp.designing.draft import Draft
-from rldp.designing.families.layers import UNLAYERED, Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
-from rldp.designing.programmes import Options
-from rldp.designing.shrunk import Wanted, known_layers, shrunk_closed_form
+from rldp.designing.problem import Found, Problem
+from rldp.designing.shrunk import shrunk_closed_form
 from rldp.designing.solvers.work import is_past
+from rldp.designing.stack import UNLAYERED, Layers
 from rldp.errors import ParameterError
 
 _GRID = 0.1  # of the error: what a grid of parameters may miss of the best ones
 
 
-def best_of_rivals(options: Options, found: Draft) -> Draft:
+def best_of_rivals(problem: Problem, found: Found) -> Found:
     """What was found, or a closed form with all guarantees if that is better."""
-    layers = known_layers(options.guarantees)
     for name in FAMILIES:
-        if is_past(options.deadline):
+        if is_past(problem.deadline):
             break
-        if all(_could_win(name, options, found, known) for known in (UNLAYERED, layers)):
-            rival = shrunk_closed_form(Wanted(name, options.guarantees, options.aim))
-            found = most_useful([found, rival], options)
+        layers = (UNLAYERED, problem.known_layers)
+        if all(_could_win(name, problem, found, known) for known in layers):
+            found = best_of([found, shrunk_closed_form(name, problem)], problem)
     return found
 
 
-def most_useful(drafts: Sequence[Draft], options: Options) -> Draft:
-    """The draft with the most information, or the smallest error of the goal."""
-    aim = options.aim
-    if aim is None:
-        return max(drafts, key=lambda draft: draft.utility(options.F))
-    return min(drafts, key=lambda draft: aim.cost(draft.channel, options.F.table))
+def best_of(found: Sequence[Found], problem: Problem) -> Found:
+    """The one with the most information, or the smallest error of the goal."""
+    return min(found, key=lambda one: problem.cost(one.channel))
 
 
-def _could_win(name: str, options: Options, found: Draft, layers: Layers) -> bool:
+def _could_win(name: str, problem: Problem, found: Found, layers: Layers) -> bool:
     """Whether a family would be better than what was found under some of the guarantees."""
-    F, aim = options.F, options.aim
     try:
-        if aim is None:
-            draft = closed_form(name, F, options.epsilon, "sharp", {}, layers)
-            return draft.utility(F) > found.utility(F)
-        draft = closed_form_for_goal(name, F, options.epsilon, aim, layers=layers)
+        if problem.goal is None:
+            rival = closed_form(name, problem.F, problem.epsilon, "sharp", {}, layers)
+        else:
+            rival = closed_form_for_goal(name, problem, problem.epsilon, layers)
     except ParameterError:  # no parameters at all: smaller levels may have some
         return True
-    return _is_smaller(draft, found, aim, options)
-
-
-def _is_smaller(draft: Draft, found: Draft, aim: Aim, options: Options) -> bool:
-    excess, error = aim.cost(draft.channel, options.F.table)
-    least_excess, least_error = aim.cost(found.channel, options.F.table)
+    excess, error = problem.cost(rival.channel)
+    least_excess, least_error = problem.cost(found.channel)
+    if problem.goal is None:
+        return error < least_error
     if least_excess > 0:
         return True  # nothing within the limit of influence was found so far
     return excess == 0 and (1 - _GRID) * error < least_error

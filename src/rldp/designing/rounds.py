@@ -18,30 +18,30 @@ from itertools import count
 
 import numpy as np
 
-from rldp._types import Array
-from rldp.designing.column_generation.master import simple_columns
-from rldp.designing.column_generation.progress import Progress, untold
-from rldp.designing.effort import Effort
+from rldp._types import Array, SearchProgress
+from rldp.designing.masters import simple_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.bounded_influence import bounded
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.oracles.prices import Oracle, Prices
+from rldp.designing.problem import Effort, Found, untold
 from rldp.designing.solvers.work import Clock, is_past
+from rldp.protocol.release_protocol import INTERRUPTED, WORK
 
 _FIRST_BARRIER, _BARRIER, _LAST_BARRIER = 0.03, 5e-4, 1e-4  # of the error: first, in the end, last
 _NEARER = 0.8  # of the barrier, from one round to the next
 _LAST_STEPS = 40  # of Newton at the end of the search, at most
 # Random subsets are nearly as good as the best plain LDP together: without them 16×15 cells begin
 # with ten times its error
-_BEGUN = 6  # times the number of cells
+_BEGUN, _BEGUN_BESIDE = 6, 2  # times the number of cells; beside others that tell cells apart
 _NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 4, 300, 3000  # in the master: times cells, least, most
 _LEAST_LIMITED = 1000  # where influence is limited: more columns, more that keep the limit
 _CLOSED = 1e-4  # of the variance: a reduced cost that counts as none
-_CELLS, _LONGEST = 100, 4  # the work of an effort is for so many cells; times as long for more
+_CELLS, _LONGEST = 80, 4  # the work of an effort is for so many cells; times as long for more
 _WINDOW = 8  # rounds whose fall is looked at
 _LITTLE, _LITTLE_CHEAP = 2e-4, 0.1  # of the variance: a fall in them that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
@@ -50,20 +50,6 @@ _WORSE = 1e-3  # what the error may rise by then
 _RARE = 1e-9  # mass of a column that is not released
 _SETTLED = 1e-6  # difference of sums of rows that certification can repair
 _DIGITS = 7  # by which columns are told apart
-
-
-@dataclass(frozen=True)
-class ErrorSolution:
-    """Columns of the best protocol found, its error, and what no protocol falls below.
-
-    With weights for the largest error, both speak of the functionals with these weights.
-    """
-
-    Q: Array
-    error: float
-    bound: float  # 0 where none is known
-    weights: Array  # of functionals
-    is_interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +93,7 @@ class Rounds:
         pulled_in: Callable[[Array], Array],
         *,
         seeds: Array | None = None,
+        is_begun: bool = False,
         distinct: bool = True,
         deadline: float = np.inf,
     ) -> None:
@@ -118,13 +105,15 @@ class Rounds:
             factor: largest ratio of entries that keeps every guarantee.
             pulled_in: the way into the cone.
             seeds: columns to begin with beside those of randomised response.
+            is_begun: whether these tell all cells apart, so that fewer random ones are needed.
             distinct: whether the columns of SRR are private too.
             deadline: time.monotonic() at which to stop.
         """
         self._weights, self._pulled_in, self._deadline = weights, pulled_in, deadline
         self._cells, self._shape, self._factor = weights.size, weights.shape, factor
         self._random = np.random.default_rng(0)  # the same search every time
-        subsets = self._subsets(int(_BEGUN * weights.size), np.array(1 / (1 + factor)))
+        n_subsets = int((_BEGUN_BESIDE if is_begun else _BEGUN) * weights.size)
+        subsets = self._subsets(n_subsets, np.array(1 / (1 + factor)))
         seeds = subsets if seeds is None else np.concatenate([seeds, subsets])
         columns, masses = begin_columns(weights, factor, seeds, distinct=distinct)
         columns = pulled_in(columns / self._sums(columns)[:, None, None])
@@ -142,7 +131,7 @@ class Rounds:
         known = float(((self._weights.ravel() @ master.A) ** 2).sum())
         return max(master.error - known, 1e-3 * master.error)
 
-    def run(self, oracles: Sequence[Oracle], effort: Effort, told: Progress = untold) -> None:
+    def run(self, oracles: Sequence[Oracle], effort: Effort, told: SearchProgress = untold) -> None:
         """Rounds with each oracle in turn, until the last one gains little or the work is done."""
         work = effort.rounds_work * float(np.clip(self._cells / _CELLS, 1.0, _LONGEST))
         clock, barrier = Clock(work, self._deadline), _FIRST_BARRIER
@@ -246,7 +235,7 @@ class Rounds:
 
     def solution(
         self, bound: float = 0.0, *, is_interrupted: bool, weights: Array | None = None
-    ) -> ErrorSolution:
+    ) -> Found:
         """The columns that are released, and their error; a bound with the weights it is for."""
         self.master.keep(self.master.theta > _RARE)
         self.master.repair()
@@ -254,9 +243,9 @@ class Rounds:
         masses = np.maximum(self.master.theta, 0.0)
         Q = (self.master.columns.T * masses).reshape(*self._shape, -1)
         weights = self.weights if weights is None else weights
-        return ErrorSolution(
-            _complete(Q, self._factor), self.master.error, bound, weights, is_interrupted
-        )
+        ended = INTERRUPTED if is_interrupted else WORK
+        Q = _complete(Q, self._factor)
+        return Found.of_columns(Q, self.master.error, bound, ended, weights=weights)
 
 
 def _texts(columns: Array) -> list[bytes]:

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from rldp.channel import Channel
-from rldp.designing.aim import Aim
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.draft import Draft
-from rldp.designing.families.base import Pinned
-from rldp.designing.families.layers import Layers
 from rldp.designing.goal_parameters import closed_form_for_goal
+from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.one_thread import on_one_thread
+from rldp.designing.stack import Layers
 from rldp.errors import ParameterError
 from rldp.leakage import views
-from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
+from rldp.uncertainty import Guarantee
 
 REDUCED = "reduced_epsilon", "reduced_epsilon_all"  # levels that were put into the formulas
 
@@ -34,16 +31,6 @@ _HALVINGS = 12
 _LEAST = 1 / 64  # of the smallest level: ε over F below which the other way is better
 _MOST = 20.0  # nats whatever is true: as good as none
 _TOLERANCE = 1e-12  # of a level, for the rounding of an audit
-
-
-class Wanted(NamedTuple):
-    """Which closed form, for what."""
-
-    name: str
-    guarantees: Sequence[Guarantee]
-    aim: Aim | None = None  # None for information
-    bounds: str = "sharp"
-    pinned: Pinned = MappingProxyType({})
 
 
 class _Levels(NamedTuple):
@@ -64,91 +51,75 @@ def is_kept(channel: Channel, guarantees: Sequence[Guarantee]) -> bool:
 
 
 @on_one_thread
-def shrunk_closed_form(wanted: Wanted) -> Draft:
+def shrunk_closed_form(name: str, problem: Problem) -> Found:
     """The best closed form of a family that keeps all guarantees."""
-    first, known = wanted.guarantees[0], known_layers(wanted.guarantees)
-    least = min(float(g.levels.min()) for g in wanted.guarantees)
+    known, least = problem.known_layers, problem.least_level
 
     def over_f(epsilon: float) -> _Levels:
         return _Levels(epsilon, known, {REDUCED[0]: epsilon})
 
     def whatever_is_true(c: float) -> _Levels:
-        epsilon = float(first.levels.min())
+        epsilon = float(problem.guarantees[0].levels.min())
         layers = replace(known, epsilon_all=min(c, known.epsilon_all))
         return _Levels(epsilon, layers, {REDUCED[0]: epsilon, REDUCED[1]: layers.epsilon_all})
 
     ways = (
-        _largest(wanted, over_f, _LEAST * least, first.epsilon),
-        _largest(wanted, whatever_is_true, least, _MOST),
-        whatever_is_true(least) if wanted.aim else None,  # where all parameters are allowed
+        _largest(name, problem, over_f, _LEAST * least, problem.epsilon),
+        _largest(name, problem, whatever_is_true, least, _MOST),
+        whatever_is_true(least) if problem.goal else None,  # where all parameters are allowed
     )
-    drafts = [_tuned(wanted, levels) for levels in ways if levels is not None]
-    if not drafts:
+    found = [_tuned(name, problem, levels) for levels in ways if levels is not None]
+    if not found:
         raise ParameterError(
-            f"Expected parameters with which {wanted.name} keeps all guarantees; those that are "
-            f"pinned keep them at no level. Leave them free.",
+            f"Expected parameters with which {name} keeps all guarantees; those that are pinned "
+            f"keep them at no level. Leave them free.",
             argument="parameters",
         )
-    F, aim = first.uncertainty, wanted.aim
-    if aim is None:
-        return max(drafts, key=lambda draft: draft.utility(F))
-    return min(drafts, key=lambda draft: aim.cost(draft.channel, F.table))
-
-
-def known_layers(guarantees: Sequence[Guarantee]) -> Layers:
-    """The further levels that formulas know; those by pair by their largest."""
-    levels = {GivenU: np.inf, AllDistributions: np.inf}
-    for g in guarantees[1:]:
-        kind = type(g.uncertainty)
-        if not g.knows and kind in levels and g.is_complete:
-            levels[kind] = min(levels[kind], g.epsilon)
-    return Layers(epsilon_all=levels[AllDistributions], epsilon_given_u=levels[GivenU])
+    return min(found, key=lambda one: problem.cost(one.channel))
 
 
 def _largest(
-    wanted: Wanted, at: Callable[[float], _Levels], low: float, high: float
+    name: str, problem: Problem, at: Callable[[float], _Levels], low: float, high: float
 ) -> _Levels | None:
     """The largest level at which all guarantees are kept; None where they are not at the lowest."""
-    if _is_enough(wanted, at(high)):
+    if _is_enough(name, problem, at(high)):
         return at(high)
-    if not _is_enough(wanted, at(low)):
+    if not _is_enough(name, problem, at(low)):
         return None
     for _ in range(_HALVINGS):
         middle = float(np.sqrt(low * high))
-        if _is_enough(wanted, at(middle)):
+        if _is_enough(name, problem, at(middle)):
             low = middle
         else:
             high = middle
     return at(low)
 
 
-def _is_enough(wanted: Wanted, levels: _Levels) -> bool:
+def _is_enough(name: str, problem: Problem, levels: _Levels) -> bool:
     try:
-        draft = _made(wanted, levels)
+        made = _made(name, problem, levels)
     except ParameterError:
-        if not wanted.pinned:
+        if not problem.pinned:
             raise
         return False  # pinned to what these levels do not allow
-    return is_kept(draft.channel, wanted.guarantees)
+    return is_kept(made.channel, problem.guarantees)
 
 
-def _made(wanted: Wanted, levels: _Levels) -> Draft:
-    F: UncertaintySet = wanted.guarantees[0].uncertainty
-    return closed_form(wanted.name, F, levels.epsilon, wanted.bounds, wanted.pinned, levels.layers)
+def _made(name: str, problem: Problem, levels: _Levels) -> Found:
+    F, bounds = problem.F, problem.bounds
+    return closed_form(name, F, levels.epsilon, bounds, problem.pinned, levels.layers)
 
 
-def _tuned(wanted: Wanted, levels: _Levels) -> Draft:
+def _tuned(name: str, problem: Problem, levels: _Levels) -> Found:
     """The closed form with the best parameters for the goal that keep all guarantees."""
-    if wanted.aim is None:
-        draft = _made(wanted, levels)
+    if problem.goal is None:
+        found = _made(name, problem, levels)
     else:
-        draft = closed_form_for_goal(
-            wanted.name,
-            wanted.guarantees[0].uncertainty,
+        found = closed_form_for_goal(
+            name,
+            problem,
             levels.epsilon,
-            wanted.aim,
-            pinned=wanted.pinned,
-            layers=levels.layers,
-            is_allowed=lambda channel: is_kept(channel, wanted.guarantees),
+            levels.layers,
+            is_allowed=lambda channel: is_kept(channel, problem.guarantees),
         )
-    return replace(draft, parameters={**draft.parameters, **levels.told})
+    return replace(found, parameters={**found.parameters, **levels.told})

@@ -74,6 +74,29 @@ def whole_file(target: Path, mode: int = SHARED, *, is_new: bool = False) -> Ite
     sync_folder(target.parent)
 
 
+def write_secret(path: str | os.PathLike[str], text: str, reason: str) -> None:
+    """Write a line to a new file that its owner alone can read; `reason` says why a new one."""
+    if os.path.lexists(path):
+        raise FileError(f"{path} already exists; {reason}.")
+    with whole_file(checked_path(path), PRIVATE, is_new=True) as file:
+        file.write(f"{text}\n".encode())
+
+
+def read_secret(path: str | os.PathLike[str]) -> str:
+    """The line in such a file, empty where it is no text; refused if others may read the file."""
+    source = checked_path(path)
+    try:
+        mode = source.stat().st_mode
+        text = source.read_text(encoding="ascii").strip()
+    except UnicodeDecodeError:
+        text = ""
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise FileError(f"Others may read the key in {path}; run chmod 600 on it.")
+    return text
+
+
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A folder to write to, which becomes `target` at the end and vanishes after an error."""

@@ -26,14 +26,14 @@ MEANINGS = {
     "lambda": "chance that another value is reported",
     "reduced_epsilon": "ε over F given to the formulas, so that an audit finds all levels kept",
     "reduced_epsilon_all": "level whatever is true given to the formulas likewise",
-    "mixed_share": "share of the second protocol, so that every cell can be estimated",
-    "identifiability_cost": "nats that this costs (negative: wins)",
     "error_bound": "summed variance of one report that no protocol with these guarantees beats",
     "largest_error_bound": "largest variance of one report that no such protocol beats",
     "polyopt_error_bound": "summed variance of one report that no protocol with columns in "
     "PolyOpt's cone beats",
     "polyopt_largest_error_bound": "largest variance of one report, likewise",
-    "guaranteed_utility": "nats kept at least, whatever distribution in F is true",
+    "outputs": "answers on a sheet, at most",
+    "denominator": "equally likely things that are thrown",
+    "sheets": "outputs up to the end of each sheet; everyone gets one sheet at random",
 }
 BOUNDS = {  # of errors, by the names in `designing.bounds`
     "given-u": "not even if U were sent in the clear",
@@ -55,28 +55,23 @@ TITLES = {
     "optimal": "the best that a search finds among all that are private over F",
     "ldp-optimal": "the best that a search finds among all that protect the whole record",
     "best": "the best that is found: optimal, with the outputs of all others mixed in",
+    "dice": "few outputs in units of what dice or cards can throw",
+    "crosswise": "the crosswise model: are both statements alike?",
+    "forced-response": "forced response: some throws force an answer",
+    "unrelated-question": "the unrelated question: some throws ask something else",
+    "triangular": "the triangular model: one answer for no, the other says nothing",
     "ceiling": "nothing can keep more, even if the frequencies were the truth",
 }
 
 
 def title(name: str) -> str:
-    """What a protocol is, by its name: that of its design, or of two that are mixed."""
-    return "; mixed with ".join(TITLES.get(part, "") for part in name.split("+"))
+    """What a protocol is, by its name."""
+    return TITLES.get(name, "")
 
 
 def meaning(parameter: str) -> str:
     """What a parameter is."""
-    if parameter not in MEANINGS and parameter.startswith("mixed_"):
-        return f"of the second protocol: {meaning(parameter.removeprefix('mixed_'))}"
     return MEANINGS.get(parameter, "")
-
-
-def replaced(p: ReleaseProtocol) -> str | None:
-    """Which protocol was asked for, where it was not enough to mix another one in."""
-    asked = p.options.get("instead_of")
-    if asked in (None, p.name):
-        return None
-    return f"in place of {asked}, whose reports do not tell all cells apart well enough"
 
 
 def columns_title(table: Table) -> str:
@@ -88,6 +83,16 @@ def schema_title(schema: Schema) -> str:
     """The same of a schema alone."""
     s, u = ([column.name for column in side] for side in (schema.sensitive, schema.useful))
     return f"S = {', '.join(s)} ({schema.n_s})   U = {', '.join(u) or 'nothing'} ({schema.n_u})"
+
+
+def people_title(schema: Schema, goal: str = "cells") -> str:
+    """The question that a picture of the people needed answers."""
+    s, u = (
+        " × ".join(column.name for column in side) for side in (schema.sensitive, schema.useful)
+    )
+    what = {"s": f"shares of {s}", "u": f"shares of {u}", "u_given_s": f"shares of {u} within {s}"}
+    table = f"every cell of {s} × {u}" if u else f"shares of {s}"
+    return f"How many people must answer to know {what.get(goal, table)} to ± 1 point?"
 
 
 def set_in_words(F: UncertaintySet) -> str:
@@ -106,12 +111,9 @@ def gap_in_words(p: ReleaseProtocol) -> str:
     """
     gap = (p.optimality_gap or 0.0) / math.log(2)
     size = f"{gap:.2g} bits" if gap >= _TINY_GAP else "a millionth of a bit"
-    is_robust = p.options.get("objective") == "robust"
-    value = p.parameters.get("guaranteed_utility") if is_robust else p.utility
-    bits = value / math.log(2) if isinstance(value, float) else 0.0
+    bits = p.utility / math.log(2)
     share = f", {_share(max(gap, _TINY_GAP) / bits)} what it keeps" if bits > 0 else ""
-    verb = "guarantees" if is_robust else "keeps"
-    return f"no {_bounded_kind(p)} {verb} over {size} more{share}"
+    return f"no {_bounded_kind(p)} keeps over {size} more{share}"
 
 
 def error_gap_in_words(error: GoalError) -> str | None:
@@ -140,8 +142,6 @@ def error_gap_in_words(error: GoalError) -> str | None:
 
 def _bounded_kind(p: ReleaseProtocol) -> str:
     """What the bound behind the gap is about."""
-    if p.options.get("objective") == "robust":
-        return "mixture of vertices of polyopt's cone"
     if p.name == "polyopt":
         return "protocol in polyopt's cone"
     if p.name == "ldp-optimal":

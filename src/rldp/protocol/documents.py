@@ -1,24 +1,105 @@
-"""The parts of a protocol ⇄ plain JSON values. Nothing is evaluated, and everything is checked."""
+"""A protocol file as it stands on disk: its format, version and hash, and its parts ⇄ JSON values.
+
+Nothing is evaluated, and everything is checked.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import os
 import re
 import reprlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from rldp.channel import CHANNELS, Channel, IntegerParts, kind_of
-from rldp.errors import DataError
+from rldp.checks import checked_path
+from rldp.errors import DataError, FileError
+from rldp.io.json_files import document_text, read_document
+from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
 from rldp.tables.schema import Column, Schema
 from rldp.tables.table import Table
-from rldp.uncertainty import SETS, BudgetSet, UncertaintySet
+from rldp.uncertainty import SETS, BudgetSet, EvidenceSet, UncertaintySet
 from rldp.uncertainty import kind_of as kind_of_set
+
+VERSIONS = 1, 2, 3
+WHOLE, PUBLIC = "rldp-protocol", "rldp-client"
+QUESTIONNAIRE, QUESTIONNAIRE_CLIENT = "rldp-questionnaire", "rldp-questionnaire-client"
+FORMATS = WHOLE, PUBLIC, QUESTIONNAIRE, QUESTIONNAIRE_CLIENT
+
+
+class Content(NamedTuple):
+    """A file whose hash fits: its entries but hash and signatures, and these."""
+
+    document: dict[str, Any]
+    hash: str
+    signatures: list[Entry]
+
+
+def document_hash(document: dict[str, Any]) -> str:
+    """SHA-256 of the document in one canonical spelling, taken entry by entry."""
+    digest = hashlib.sha256()
+    for place, key in enumerate(sorted(document)):
+        before = "," if place else "{"
+        digest.update(f"{before}{_canonical(key)}:{_canonical(document[key])}".encode())
+    digest.update(b"}" if document else b"{}")
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def file_text(document: dict[str, Any]) -> str:
+    """The text of a file: the document with its hash."""
+    return document_text(document | {"hash": document_hash(document)})
+
+
+def read_content(path: str | os.PathLike[str]) -> Content:
+    """What stands in a protocol file, once its format, version and hash have been checked."""
+    document = read_document(path)
+    version, known = document.get("version"), "1, 2 or 3"
+    if document.get("format") not in FORMATS or type(version) is not int:
+        raise FileError(f"{path} is not a protocol file of version {known}.")
+    if version not in VERSIONS:
+        raise FileError(
+            f"{path} is a protocol file of version {version}; this package reads {known}. "
+            "Please install a newer one."
+        )
+    claimed = document.pop("hash", None)
+    signatures = []
+    if "signatures" in document:
+        signatures = entries_from(document.pop("signatures"), str(path))
+    try:
+        actual = document_hash(document)
+    except RecursionError:
+        raise FileError(f"{path} is damaged: it is nested too deeply.") from None
+    if claimed != actual:
+        raise FileError(f"{path} is damaged: its hash does not fit its content.")
+    return Content(document, actual, signatures)
+
+
+def check_signature(
+    content: Content,
+    path: str | os.PathLike[str],
+    signed_by: str | os.PathLike[str],
+    signature: str | os.PathLike[str] | None = None,
+) -> None:
+    """Refuse a file that is not signed by a key: in itself, in `path`.sig, or in `signature`."""
+    beside = checked_path(f"{os.fspath(path)}.sig" if signature is None else signature)
+    entries = list(content.signatures)
+    if signature is not None or beside.exists():
+        entries += read_detached(beside)
+    check_signed(content.hash, entries, public_key(signed_by), str(path))
+
 
 Document = dict[str, Any]
 _NUMBER = re.compile("-?[0-9]{1,160}(/[0-9]{1,160})?")
+_INTEGER = re.compile("-?[0-9]{1,160}")
 _LONGEST_NAME = 100
 _Kind = TypeVar("_Kind")
 
@@ -52,9 +133,14 @@ def uncertainty_document(F: UncertaintySet) -> Document:
     return {"kind": kind_of_set(F), "counts": F.table.counts.tolist(), **parameters}
 
 
+def set_class_of(document: Any) -> type[UncertaintySet]:
+    """The kind of set that a document has."""
+    return _known(SETS, typed(document, "kind", str), "uncertainty set")
+
+
 def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
     """The set again."""
-    kind = _known(SETS, typed(document, "kind", str), "uncertainty set")
+    kind = set_class_of(document)
     table = Table.from_schema(typed(document, "counts", list), schema)
     return kind(table, **{p.name: p.read(typed(document, p.name, object)) for p in kind.parameters})
 
@@ -111,7 +197,7 @@ def _check_entries(document: Document, expected: set[str]) -> None:
 
 
 def _check_multipliers(document: Document, F: UncertaintySet) -> None:
-    has_multipliers = isinstance(F, BudgetSet)
+    has_multipliers = isinstance(F, BudgetSet | EvidenceSet)
     multipliers, joint = document["multipliers"], typed(document, "joint", list)
     if not has_multipliers and (multipliers is not None or joint):
         raise DataError("The certificate has multipliers, and this set needs none.")
@@ -120,11 +206,16 @@ def _check_multipliers(document: Document, F: UncertaintySet) -> None:
         rows = [row for table in tables for row in table]
         if len(multipliers) > 2 or not all(isinstance(row, list) for row in rows):
             raise DataError("Expected the tables 'upper' and 'lower' as multipliers, nothing else.")
-        if not all(_is_number(text) for row in rows for text in row):
+        form = _is_vector if isinstance(F, EvidenceSet) else _is_number
+        if not all(form(text) for row in rows for text in row):
             raise DataError("Expected multipliers as numbers in decimal text.")
     for entry in joint:
         if not isinstance(entry, list) or not all(map(_is_number, entry[-3:])):
             raise DataError("Expected every entry of 'joint' with its three numbers as text.")
+
+
+def _is_vector(text: Any) -> bool:
+    return isinstance(text, str) and (not text or all(map(_INTEGER.fullmatch, text.split(" "))))
 
 
 def _is_number(text: Any) -> bool:

@@ -15,7 +15,7 @@ from rldp.errors import DataError
 from rldp.estimation.mixin import Estimating
 from rldp.io.atomic_files import write_text
 from rldp.protocol import documents
-from rldp.protocol.content import PUBLIC, document_hash, file_text
+from rldp.protocol.documents import PUBLIC, document_hash, file_text
 from rldp.protocol.guarantees import Claim, claim_document, claims_from, file_version
 from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema

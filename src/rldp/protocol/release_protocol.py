@@ -21,7 +21,7 @@ from rldp.estimation.mixin import Estimating
 from rldp.io.atomic_files import PRIVATE, write_text
 from rldp.proof import ProofError, check
 from rldp.protocol import documents
-from rldp.protocol.content import WHOLE, file_text
+from rldp.protocol.documents import WHOLE, file_text
 from rldp.protocol.guarantees import (
     CertifiedGuarantee,
     Claim,

@@ -12,16 +12,15 @@ import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from typing import TYPE_CHECKING, Any
 
 from rldp.checks import checked_path
 from rldp.errors import CertificateError, FileError, ParameterError
-from rldp.io.atomic_files import whole_file
+from rldp.io.atomic_files import read_secret, whole_file, write_secret
 from rldp.io.json_files import read_document
-from rldp.release.key_files import read_secret, write_secret
+
+if TYPE_CHECKING:  # loading a file without a signature needs no cryptography
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Entry = dict[str, str]
 
@@ -34,6 +33,8 @@ _ORDER = 2**252 + 27742317777372353535851937790883648493  # of the base point, i
 
 def write_new_signing_key(path: str | os.PathLike[str]) -> str:
     """Write a new secret key to `path`, its public key to `path`.pub, and return the public key."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     public_path = checked_path(f"{checked_path(path)}.pub")
     if public_path.exists():
         raise FileError(f"{public_path} already exists; choose another name for the key.")
@@ -51,6 +52,8 @@ def write_new_signing_key(path: str | os.PathLike[str]) -> str:
 
 def read_signing_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
     """The secret key in a file; refused if others than its owner may read or change it."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     match = _SECRET.fullmatch(read_secret(path))
     if match is None:
         raise FileError(f"{path} is no signing key; make one with rldp new-signing-key.")
@@ -130,6 +133,9 @@ def check_signed(digest: str, entries: Iterable[Entry], key: str, name: str) -> 
 
 
 def _is_valid(digest: str, entry: Entry) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     signature = bytes.fromhex(entry["signature"])
     if int.from_bytes(signature[32:], "little") >= _ORDER:
         return False  # a second spelling of the same signature

@@ -35,25 +35,18 @@ The row of a choice channel is read over all pairs (b, z) with z varying fastest
 number of columns of r_u. Records take their words in order: record i of m words each takes the
 words m i, ..., m i + m - 1 of the stream. The module `randomness` makes the words.
 
-Modules.
+Modules; `mixin`, `sampler`, `alias_table`, `randomness` and `cmac` need NumPy alone.
 
-mixin          `p.release` and `p.refresh`
-release_file   the same for files
-batches        files, batch by batch
-frames         frames and dicts
-draw           arrays of codes
-encode         labels → codes, and ids
-keeping        which columns may stand beside a report
-randomness     random words
-record_ids, cmac   ids as texts, and words from them under a key
-key_files      keys on disk
-sampler        codes and words → reports
-alias_table    one word → one output of a row
-report_labels  reports ⇄ their texts
-formulas       texts that a spreadsheet would run
-shuffle        records in random order
-writers        batches → files
-refresh        fresh reports from one kept answer
-changes        two reports of a person whose record changed
-interface      what a release needs from a protocol
+mixin            `p.release` and `p.refresh`
+release_file     the same for files, batch by batch
+frames           frames and dicts
+encode           labels → codes, and ids
+keeping          which columns may stand beside a report
+randomness       random words, and keys on disk
+cmac             words from the ids of records under a key
+sampler          codes and words → reports, and what a release needs from a protocol
+alias_table      one word → one output of a row
+report_labels    reports ⇄ their texts; texts that a spreadsheet would run
+writers          batches → files, in random order where asked
+several_reports  fresh reports from one kept answer; two reports of a record that changed
 """

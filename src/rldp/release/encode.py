@@ -12,14 +12,13 @@ import pyarrow.compute
 from rldp._types import Flags, Integers
 from rldp.checks import checked_tuple, is_one_of, shown, unmasked
 from rldp.errors import DataError, ParameterError, Remedy
-from rldp.release.interface import Released
+from rldp.release.sampler import Released
 from rldp.tables.arrow_arrays import check_lengths
-from rldp.tables.combinations import taken_codes
-from rldp.tables.csv_source import MISSING_TEXTS
+from rldp.tables.csv import MISSING_TEXTS
 from rldp.tables.encodings import decimal_point
 from rldp.tables.frame_columns import frame_label
 from rldp.tables.schema import Column, shown_list
-from rldp.tables.tally import MISSING_LABEL
+from rldp.tables.tally import MISSING_LABEL, taken_codes
 
 Missing = Literal["error", "drop"]
 Place = Callable[[int], str]

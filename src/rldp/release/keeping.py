@@ -14,7 +14,7 @@ import pyarrow as pa
 from rldp.checks import checked_texts, shown
 from rldp.errors import KeptColumnsWarning, ParameterError, Remedy
 from rldp.release.encode import Missing, check_missing
-from rldp.release.interface import Released
+from rldp.release.sampler import Released
 from rldp.tables.arrow_arrays import integer_array
 from rldp.tables.schema import shown_list
 

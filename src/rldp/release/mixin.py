@@ -13,10 +13,8 @@ from rldp._types import Array
 from rldp.channel import Channel, IntegerParts
 from rldp.checks import checked_texts, discreet, is_one_of, shown, unmasked
 from rldp.errors import ParameterError
-from rldp.release.draw import drawn_reports, separate_codes
-from rldp.release.interface import Released
 from rldp.release.randomness import Per, Randomness, Simulation, check_ids_with_key
-from rldp.release.sampler import Sampler, sampler
+from rldp.release.sampler import Released, Sampler, drawn_reports, sampler_of, separate_codes
 
 if TYPE_CHECKING:
     from rldp.release.encode import Missing
@@ -40,7 +38,7 @@ class Releasing:
     @cached_property
     def sampler(self: _Designed) -> Sampler:
         """The exact sampler of the integer table."""
-        return sampler(self.channel, self.integers, self.bits)
+        return sampler_of(self.channel, self.integers, self.bits)
 
     @cached_property
     def reads_sensitive(self: _Designed) -> bool:
@@ -177,7 +175,7 @@ class Releasing:
         Returns:
             An array for an array, a text for a text, and a list of texts for several texts.
         """
-        from rldp.release.refresh import checked_keep, checked_reports, refreshed_reports
+        from rldp.release.several_reports import checked_keep, checked_reports, refreshed_reports
 
         keep, p_su = checked_keep(keep), self.frequencies if frequencies is None else frequencies
         if p_su is None:

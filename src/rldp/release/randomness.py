@@ -1,4 +1,4 @@
-"""Random words of 64 bits: from a secure source, a secret key, or a simulation.
+"""Random words of 64 bits: from a secure source, a secret key, or a simulation; and keys on disk.
 
 The first byte of a word is its lowest. All three sources are AES-256:
 
@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from rldp._types import Words
 from rldp.checks import is_one_of, shown
-from rldp.errors import ParameterError, RldpError
-from rldp.release.cmac import Cmac
-from rldp.release.record_ids import RecordIds, record_ids
+from rldp.errors import FileError, ParameterError, RldpError
+from rldp.io.atomic_files import read_secret, write_secret
+from rldp.release.cmac import Cmac, RecordIds, record_ids
 
 Per = Literal["person", "record"]
 
@@ -79,8 +79,20 @@ class _CounterStream:
         return filled.view("<u8").astype(np.uint64, copy=False).reshape(n, each)
 
 
+class _SystemStream:
+    """Words that the operating system draws itself, several times slower than AES in user space."""
+
+    def words(self, first: int, n: int, each: int) -> Words:  # noqa: ARG002  # fresh ones for any record
+        """The next words."""
+        drawn = np.frombuffer(os.urandom(8 * n * each), dtype="<u8")
+        return drawn.astype(np.uint64).reshape(n, each)
+
+
 class SecureWords:
     """Words from a key that is drawn for one call and then forgotten.
+
+    Where no AES is installed, on a client that has NumPy alone, the operating system draws each of
+    them: the same law, and no key at all.
 
     A process that forks during the call could draw the same words twice. So a source refuses to
     work in another process.
@@ -92,7 +104,10 @@ class SecureWords:
         self._renew()
 
     def _renew(self) -> None:
-        self._stream = _CounterStream(os.urandom(_KEY_BYTES), is_fast=True)
+        try:
+            self._stream: WordSource = _CounterStream(os.urandom(_KEY_BYTES), is_fast=True)
+        except ImportError:
+            self._stream = _SystemStream()
         self._left = _WORDS_OF_KEY
 
     def words(self, first: int, n: int, each: int) -> Words:
@@ -189,6 +204,27 @@ def checked_key(key: object) -> bytes:
     else:
         return bytes(key)
     raise ParameterError(f"Expected {fault}; make one with rldp.new_key().", argument="key")
+
+
+def write_new_key(path: str | os.PathLike[str]) -> None:
+    """Write a new key to a file that is not there yet, readable by its owner alone."""
+    reason = "a key that is replaced would give everyone a second report"
+    write_secret(path, new_key().hex(), reason)
+
+
+def read_key(path: str | os.PathLike[str]) -> bytes:
+    """The key in a file; refused if others than its owner may read or change it."""
+    try:
+        key = bytes.fromhex(read_secret(path))
+    except ValueError:
+        key = b""
+    try:
+        return checked_key(key)
+    except ValueError:
+        wanted = "of many different bytes" if len(key) >= 16 else "at least 32 hexadecimal digits"
+        raise FileError(
+            f"Expected a key in {path}, {wanted}; make one with rldp new-key."
+        ) from None
 
 
 def check_ids_with_key(record_id: object, key: object) -> None:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
 from rldp._types import RecordProgress
 from rldp.checks import checked_path, discreet
-from rldp.errors import FileError, ParameterError, Remedy
+from rldp.errors import DataError, FileError, ParameterError, Remedy
 from rldp.io.atomic_files import sync, whole_file, whole_folder, whole_output
-from rldp.release.batches import BatchRelease, Records
-from rldp.release.encode import Missing
-from rldp.release.formulas import escaped
-from rldp.release.interface import Released
-from rldp.release.keeping import Layout
+from rldp.release.encode import (
+    Label,
+    Missing,
+    complete_rows,
+    decimal_label,
+    id_values,
+    plain_label,
+    read_columns,
+    record_codes,
+    text_label,
+)
+from rldp.release.frames import no_texts
+from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, bare_type, short_fingerprint
+from rldp.release.questionnaire import (
+    BLOCK_COLUMN,
+    Blocks,
+    Drawing,
+    ReleasingBlocks,
+    block_name,
+    block_texts,
+    checked_layout,
+)
 from rldp.release.randomness import (
     Per,
     Randomness,
@@ -27,15 +50,18 @@ from rldp.release.randomness import (
     WordSource,
     check_ids_with_key,
 )
-from rldp.release.shuffle import Shuffle, random_order
-from rldp.release.writers import BatchWriter
-from rldp.tables.file_formats import Format, file_format, is_compressed, is_text
+from rldp.release.report_labels import drawn_texts, escaped, escaped_column
+from rldp.release.sampler import Released
+from rldp.release.writers import BatchWriter, Shuffle, random_order
+from rldp.tables.arrow_arrays import integer_array, text_array
+from rldp.tables.frame_columns import unknown_column
 from rldp.tables.record_files import STANDARD, open_records, parquet_files
-from rldp.tables.sources import Source
+from rldp.tables.schema import Column
+from rldp.tables.sources import Format, Source, file_format, is_compressed, is_text
 
 
 def release_file(
-    p: Released,
+    p: Released | ReleasingBlocks,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
@@ -62,7 +88,7 @@ def release_file(
     The reports are those of `p.release` on the whole file.
 
     Args:
-        p: the protocol, whole or public.
+        p: the protocol or questionnaire, whole or public.
         source: CSV or TSV (also with .gz), Parquet or Arrow by its name, a folder of Parquet files,
             or "-" for CSV from the standard input.
         target: a file of one of these formats, by its name. If the source is a folder, a name
@@ -99,8 +125,10 @@ def release_file(
     end = _Target.of(start, checked_path(target))
     if escape_formulas:
         _check_escapes(p, end.form)
-    layout = Layout.checked(
-        p,
+    each: Any = p  # both have what is asked of them below
+    is_questionnaire = isinstance(p, ReleasingBlocks)
+    layout = (checked_layout if is_questionnaire else Layout.checked)(
+        each,
         keep=keep,
         record_id=record_id,
         column=column,
@@ -108,14 +136,15 @@ def release_file(
         fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
         missing=missing,
     ).written(labels)
-    job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
+    batches = BlockBatches if is_questionnaire else BatchRelease
+    job = batches(each, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
     end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)
     words = SecureWords() if rng is None else rng  # for random orders
     with ExitStack() as stack:
         sources = _sources(start, stack, encoding)
         first = next(sources)
         schema = job.schema(first)
-        layout.warn(p, stacklevel=2)  # once the columns are known to exist
+        layout.warn(each, stacklevel=2)  # once the columns are known to exist
         if end.is_folder:
             return _release_folder(job, start, end.path, None if keep_file_names else words)
         writer = end.writer(job, schema, stack, replace=replace)
@@ -185,16 +214,18 @@ class _Target:
         return stack.enter_context(writer)
 
 
-def _check_escapes(p: Released, form: Format) -> None:
+def _check_escapes(p: Any, form: Format) -> None:
     """Refuse escapes in binary files, and escapes that a reader could not undo."""
     if not is_text(form):
         raise ParameterError(
             "Expected a CSV or TSV file as target of escaped formulas.", argument="escape_formulas"
         )
-    labels = p.report_labels
-    others = set(labels.all)
-    clash = next((text for text in labels.formulas if escaped(text) in others), None)
-    if clash is not None:
+    for each in getattr(p, "blocks", (p,)):
+        labels = each.report_labels
+        others = set(labels.all)
+        clash = next((text for text in labels.formulas if escaped(text) in others), None)
+        if clash is None:
+            continue
         raise ParameterError(
             f"Expected reports that an apostrophe leaves different, got {clash!r} and "
             f"{escaped(clash)!r}; write Parquet instead.",
@@ -230,3 +261,202 @@ def _sources(start: Path, stack: ExitStack, encoding: str | None) -> Iterator[So
     """The files to be read: one, the standard input, or all files of a folder."""
     for path in parquet_files(start) if start.is_dir() else [start]:
         yield open_records(path, stack, encoding=encoding)
+
+
+_QUOTED = re.compile('[",\\t\\r\\n]')
+
+
+class Records(int):
+    """How many records were released, and how many were left out for missing values."""
+
+    dropped = 0
+
+
+@dataclass
+class BatchRelease:
+    """Record batches to batches of reports, with the number of records so far."""
+
+    p: Released
+    randomness: Randomness
+    layout: Layout
+    progress: RecordProgress | None
+    is_escaped: bool = False
+    records: int = 0
+    dropped: int = 0
+    source: WordSource | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the source of randomness."""
+        # one source for all batches; with a key, each batch has one made from its ids
+        is_keyed = self.layout.record_id is not None
+        self.source = None if is_keyed else self.randomness.source(self.p.fingerprint)
+
+    @property
+    def result(self) -> Records:
+        """The number of records released so far."""
+        result = Records(self.records)
+        result.dropped = self.dropped
+        return result
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that the input must have."""
+        return tuple(dict.fromkeys((*read_columns(self.p), *self.layout.needed)))
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Those of them that have few different labels and are not released as they are."""
+        return tuple(name for name in read_columns(self.p) if name not in self.layout.needed)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing in the result needs quotes in a text file."""
+        texts = (self.layout.column, *self.p.report_labels.all)
+        return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
+
+    def _fields(self, schema: Any) -> list[Any]:
+        """Columns of the result but that of the fingerprint."""
+        kind = pa.string() if self.is_escaped else no_texts(self.p).type
+        return [*self._kept_fields(schema), pa.field(self.layout.column, kind)]
+
+    def _kept_fields(self, schema: Any) -> list[Any]:
+        return [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
+
+    @discreet
+    def schema(self, source: Source) -> Any:
+        """Columns and metadata of the result."""
+        for name in self.needed:
+            if name not in source.names:
+                raise unknown_column(name, source.names)
+            if source.names.count(name) > 1:
+                raise FileError(
+                    f"Expected column {name!r} once, the file has it more than once.", column=name
+                )
+        note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
+        fields = self._fields(source.schema)
+        if self.layout.fingerprint:
+            fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
+        return pa.schema(fields, metadata={"rldp": json.dumps(note)})
+
+    @discreet
+    def release(
+        self, sources: Iterable[Source], schema: Any, write: Callable[[Any], object]
+    ) -> None:
+        """Release all records of the sources, batch by batch."""
+        for source in sources:
+            if not self.schema(source).equals(schema):
+                raise DataError(
+                    f"Expected the same types in all files, {source.place(0)} differs: "
+                    f"{self.schema(source).types} instead of {schema.types}."
+                )
+            first = 0
+            for batch in source.batches(self.needed, self.listed):
+                released = self._released(batch, source, schema, first)
+                write(released)
+                first += batch.num_rows
+                self.records += released.num_rows
+                self.dropped += batch.num_rows - released.num_rows
+                if self.progress is not None:
+                    self.progress(self.records, source.share())
+            source.warn()
+
+    def _released(self, batch: Any, source: Source, schema: Any, first: int) -> Any:
+        rows: Any = range(batch.num_rows)
+
+        def place(row: int) -> str:
+            return source.place(first + int(rows[row]))
+
+        label = _label(source)
+        if self.layout.missing == "drop":
+            rows = np.flatnonzero(complete_rows(_by_name(batch), self.p, label))
+            batch = batch if len(rows) == batch.num_rows else batch.take(integer_array(rows))
+        columns = _by_name(batch)
+        s, u = record_codes(columns, self.p, label=label, place=place)
+        kept = [columns[name].cast(schema.field(name).type) for name in self.layout.keep]
+        words = self.source or self._keyed(columns, source.is_text, place, s, u)
+        labels = drawn_texts(self.p, s, u, words, labels=self.layout.labels)
+        out = [*kept, labels]
+        if self.is_escaped:
+            out = [escaped_column(values) for values in out]
+        if self.layout.fingerprint:
+            mark = text_array([short_fingerprint(self.p.fingerprint)])[0]
+            out.append(pa.repeat(mark, batch.num_rows))
+        return pa.RecordBatch.from_arrays(out, schema=schema)
+
+    def _keyed(
+        self, columns: Any, is_text: bool, place: Callable[[int], str], s: Any, u: Any
+    ) -> WordSource:
+        ids = self._ids(columns, is_text, place)
+        return self.randomness.source(self.p.fingerprint, ids, s, u)
+
+    def _ids(self, columns: Any, is_text: bool, place: Callable[[int], str]) -> Any:
+        name = self.layout.record_id or ""
+        ids = columns[name]
+        if is_text:
+            ids = pa.compute.utf8_trim_whitespace(ids.cast(pa.string()))
+        return id_values(ids, name, place)
+
+
+@dataclass
+class BlockBatches(BatchRelease):
+    """Record batches to batches of blocks and reports, for a questionnaire."""
+
+    def __post_init__(self) -> None:
+        """Open the source of randomness."""
+        self.source = None
+        self._q: Blocks = self.p  # type: ignore[assignment]  # a questionnaire, by `release_file`
+        self._drawing = Drawing(self._q, self.randomness, self.layout.missing, self.layout.labels)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing in the result needs quotes in a text file."""
+        labels = [text for p in self._q.blocks for text in p.report_labels.all]
+        texts = (self.layout.column, *(block_name(p.schema) for p in self._q.blocks), *labels)
+        return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
+
+    def _fields(self, schema: Any) -> list[Any]:
+        return [
+            *self._kept_fields(schema),
+            pa.field(BLOCK_COLUMN, pa.string()),
+            pa.field(self.layout.column, pa.string()),
+        ]
+
+    def _released(self, batch: Any, source: Source, schema: Any, first: int) -> Any:
+        columns = _by_name(batch)
+
+        def place(row: int) -> str:
+            return source.place(first + row)
+
+        ids = None
+        if self.layout.record_id is not None:
+            ids = self._ids(columns, source.is_text, place)
+        found = self._drawing.drawn(columns, ids, _label(source), place)
+        rows = integer_array(found.rows)
+        out = [columns[name].take(rows).cast(schema.field(name).type) for name in self.layout.keep]
+        out += [block_texts(self._q, found.blocks).cast(pa.string()), found.texts]
+        if self.is_escaped:
+            out = [escaped_column(values) for values in out]
+        if self.layout.fingerprint:
+            mark = text_array([short_fingerprint(self._q.fingerprint)])[0]
+            out.append(pa.repeat(mark, len(found.rows)))
+        return pa.RecordBatch.from_arrays(out, schema=schema)
+
+
+def _by_name(batch: Any) -> dict[str, Any]:
+    return dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _label(source: Source) -> Label:
+    """The function that reads a value of a source as a label."""
+    if not source.is_text:
+        return plain_label
+    if not source.has_decimal_commas:
+        return text_label
+
+    def label(value: bytes, column: Column) -> str | None:
+        text = decimal_label(value, column)
+        if text is not None and text != text_label(value, column):
+            source.tell(f"decimal commas of column {column.name!r} were read as points")
+        return text
+
+    return label

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from rldp.channel import Channel
 from rldp.checks import checked_tuple, shown, unmasked
 from rldp.errors import DataError
-from rldp.release.formulas import is_formula, unescaped
+from rldp.release.randomness import WordSource
+from rldp.release.sampler import Released, drawn_reports
 from rldp.tables.arrow_arrays import (
     check_lengths,
     integer_array,
@@ -268,3 +269,63 @@ def _joined(levels: Sequence[str]) -> str | None:
 
 def _cell(parts: Sequence[str | None]) -> str:
     return " | ".join(part for part in parts if part is not None)
+
+
+def drawn_texts(
+    p: Released,
+    s: NDArray[Any],
+    u: NDArray[Any],
+    source: WordSource,
+    *,
+    labels: bool | None = None,
+) -> Any:
+    """The texts of these reports as an Arrow array, drawn so many at a time as memory allows."""
+    written, step = p.report_labels, p.report_labels.at_once
+    parts = []
+    for start in range(0, max(1, len(s)), step):
+        part = slice(start, start + step)
+        drawn = drawn_reports(p.sampler, s[part], u[part], source, start)
+        parts.append(written.texts(drawn, labels=labels))
+    if len(parts) == 1:
+        return parts[0]
+    return pa.concat_arrays(parts)
+
+
+# Texts that a spreadsheet would run. A program that opens a CSV file may run a value that begins
+# with =, +, -, @, a tab or a carriage return as a formula, unless it is a number. With an
+# apostrophe before it, it is a text.
+
+_ESCAPE = "'"
+_START = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take a text for a formula.
+
+    >>> [is_formula(text) for text in ("=1+1", "-5 to 0", "-5", "a=b", "@sum")]
+    [True, True, False, False, True]
+    """
+    return re.match(_START, text) is not None and re.match(_NUMBER, text) is None
+
+
+def escaped(text: str) -> str:
+    """A text with an apostrophe before it if it looks like a formula."""
+    return _ESCAPE + text if is_formula(text) else text
+
+
+def unescaped(text: str) -> str:
+    """The text that `escaped` was given."""
+    rest = text.removeprefix(_ESCAPE)
+    return rest if is_formula(rest) else text
+
+
+def escaped_column(values: Any) -> Any:
+    """The same for a column of Arrow text; other types are unchanged."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    is_number = pc.match_substring_regex(values, _NUMBER)
+    is_escaped = pc.and_(pc.match_substring_regex(values, _START), pc.invert(is_number))
+    return pc.if_else(is_escaped, pc.binary_join_element_wise(_ESCAPE, values, ""), values)

@@ -1,10 +1,13 @@
-"""Codes of records and random words to reports, one sampler for each kind of channel."""
+"""Codes of records and random words to reports, one sampler for each kind of channel.
+
+NumPy alone draws here: a client that releases codes imports nothing else.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +15,51 @@ from numpy.typing import NDArray
 from rldp._types import Indices, Integers, Words
 from rldp.channel import Channel, IndependentChannel, IntegerParts, SetChannel, UnaryChannel
 from rldp.channel.base import check_size
+from rldp.errors import DataError
 from rldp.release.alias_table import AliasRows, Room, cell_numbers, first_beyond
+from rldp.release.randomness import WordSource
+from rldp.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from rldp.release.report_labels import ReportLabels
+
+_CHUNK = 32_768  # words at a time, so that all arrays fit into the cache
 
 
-class Rows(Protocol):
-    """Rows of a table from which single words draw."""
+class Released(Protocol):
+    """What a release uses of a protocol: alphabets, sampler, and labels of reports."""
+
+    @property
+    def name(self) -> str:
+        """Name of the protocol."""
+
+    @property
+    def epsilon(self) -> float:
+        """Its ε in nats."""
+
+    @property
+    def schema(self) -> Schema:
+        """The alphabets of S and U."""
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """Whether the randomiser needs S."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the public version."""
+
+    @property
+    def sampler(self) -> Sampler:
+        """The exact sampler of the integer table."""
+
+    @property
+    def report_labels(self) -> ReportLabels:
+        """Reports ⇄ labels."""
+
+
+class TableRows(Protocol):
+    """TableRows of a table from which single words draw."""
 
     @property
     def n_outputs(self) -> int:
@@ -42,7 +85,7 @@ class Sampler(ABC):
         """
 
     @abstractmethod
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """The rows, and the number of the row among them, that each word of a record draws from."""
 
     def empty(self, n: int) -> NDArray[Any]:
@@ -64,7 +107,7 @@ class RowSampler(Sampler):
         """One word, one output."""
         return self._rows.draw_codes((s, u), self.shape, words[:, 0], out, room)
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row."""
         return [(self._rows, s * self.shape[1] + u)]
 
@@ -92,7 +135,7 @@ class PairSampler(Sampler):
         out += second
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row for S and one for U."""
         return [(self._s, s), (self._u, u)]
 
@@ -120,7 +163,7 @@ class BlockSampler(Sampler):
         np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """The row of the cell for its own block, and that of the block for all others."""
         cell = s * self.shape[1] + u
         own = int(self._block[cell])
@@ -129,7 +172,7 @@ class BlockSampler(Sampler):
 
 
 class LazySampler(Sampler):
-    """Rows of thousands of outputs, each summed up when somebody draws from it.
+    """TableRows of thousands of outputs, each summed up when somebody draws from it.
 
     Of the 2^bits values of the highest bits of a word, those from N[0] + ... + N[y-1] up to, but
     without, N[0] + ... + N[y] give y. So exactly N[y] give y, and nothing is kept but the rows of
@@ -161,7 +204,7 @@ class LazySampler(Sampler):
         """Where the values of each output end."""
         return np.cumsum(self.channel.integer_row(self._integers, s, u))
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row."""
         return [(SummedRows(self), s * self.shape[1] + u)]
 
@@ -193,21 +236,62 @@ class SummedRows:
 
 
 @singledispatch
-def sampler(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
+def sampler_of(channel: Channel, integers: IntegerParts, bits: int) -> Sampler:
     """The sampler of an integer table: one draw from a row, unless its kind has another one."""
     return RowSampler(channel.listed(integers), bits)
 
 
-@sampler.register
+@sampler_of.register
 def _(_: IndependentChannel, integers: IntegerParts, bits: int) -> Sampler:
     return PairSampler(integers["r_s"], integers["r_u"], bits)
 
 
-@sampler.register
+@sampler_of.register
 def _(channel: SetChannel, integers: IntegerParts, bits: int) -> Sampler:
     return LazySampler(channel, integers, bits)
 
 
-@sampler.register
+@sampler_of.register
 def _(channel: UnaryChannel, integers: IntegerParts, bits: int) -> Sampler:
     return BlockSampler(integers["own"], integers["other"], channel.block, bits)
+
+
+def drawn_reports(
+    sampler: Sampler, s: NDArray[Any], u: NDArray[Any], source: WordSource, start: int = 0
+) -> NDArray[Any]:
+    """A report for each record with codes s and u, which must be in their ranges.
+
+    The first record has number `start` in the source.
+    """
+    reports = sampler.empty(len(s))
+    step, room = max(1, _CHUNK // sampler.words), Room()
+    for first in range(0, len(s), step):
+        part = slice(first, min(first + step, len(s)))
+        words = source.words(start + first, part.stop - first, sampler.words)
+        if not sampler.draw(s[part], u[part], words, reports[part], room):
+            raise _out_of_range((s[part], u[part]), sampler.shape, start + first)
+    return reports
+
+
+def separate_codes(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The codes s and u of an array of shape (n, 2)."""
+    if codes.ndim != 2 or codes.shape[1] != 2:
+        raise DataError(f"Expected codes of shape (n, 2), one (s, u) per row, got {codes.shape}.")
+    if codes.dtype.kind not in "iu":
+        raise DataError(
+            f"Expected codes as integers, got {codes.dtype}; for labels pass a frame or dicts."
+        )
+    return codes[:, 0], codes[:, 1]
+
+
+def _out_of_range(
+    codes: tuple[NDArray[Any], NDArray[Any]], shape: tuple[int, int], first: int
+) -> DataError:
+    for numbers, n, name in zip(codes, shape, "su", strict=True):
+        place = first_beyond(numbers, n)
+        if place is not None:
+            return DataError(
+                f"Expected codes of {name} from 0 to {n - 1}, "
+                f"got {numbers[place]} in row {first + place}."
+            )
+    return DataError("Expected codes that stay as they are, they were changed during the release.")

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array
-from rldp.designing import calibrate, programmes
-from rldp.designing.closed_forms import FAMILIES
+from rldp.designing import programmes
+from rldp.designing.closed_forms import FAMILIES, calibrate
+from rldp.designing.closed_forms.base import ParameterProblem
+from rldp.designing.closed_forms.noise_odds import Bounds
 from rldp.designing.compare import compare
-from rldp.designing.families.base import Problem
-from rldp.designing.families.noise_odds import Bounds
+from rldp.designing.problem import Problem, checked_effort
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.protocol.release_protocol import INTERRUPTED
 from rldp.reproduction.tables import Draw, Source
@@ -178,7 +179,7 @@ def _closed_form(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
         parameters = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
     else:
         bounds: Bounds = "paper" if task.bounds == PAPER else "sharp"
-        parameters = family.optimum(Problem(F, epsilons, bounds))
+        parameters = family.optimum(ParameterProblem(F, epsilons, bounds))
     found = {name: parameters[name] for name in _PARAMETERS if name in parameters}
     found["utility"] = family.utility(F, epsilons, parameters)
     found["seconds"] = np.full(epsilons.shape, (time.perf_counter() - started) / epsilons.size)
@@ -194,16 +195,17 @@ def _polyopt(task: Task, F: ChiSquareSet, draw: Draw) -> dict[str, Array]:
     kept, at_truth, seconds = [], [], []
     for epsilon in task.epsilons:
         started = time.perf_counter()
-        options = programmes.Options((Guarantee(F, epsilon),), pairs="all", effort=task.effort)
+        effort = checked_effort(task.effort)
+        as_printed = Problem((Guarantee(F, epsilon),), effort=effort, pairs="all")
         is_small = draw.table.counts.size <= _SURELY_SOLVED
         if task.bounds == PAPER:
-            found = programmes.polyopt(options)
+            found = programmes.polyopt(as_printed)
         elif is_small:
-            found = programmes.polyopt(replace(options, pairs="distinct"))
+            found = programmes.polyopt(replace(as_printed, pairs="distinct"))
         else:
-            known = programmes.polyopt(options)
+            known = programmes.polyopt(as_printed)
             go_on_unless(known.ended == INTERRUPTED)
-            distinct = replace(options, pairs="distinct")
+            distinct = replace(as_printed, pairs="distinct")
             found = programmes.polyopt(distinct, [known.channel])
         go_on_unless(found.ended == INTERRUPTED)
         Q = found.channel

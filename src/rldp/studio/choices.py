@@ -39,7 +39,6 @@ class Choice:
         parameters: those of the set F, by name, as protocol files write them.
         epsilon: privacy level in nats.
         protocol: name of the protocol.
-        identifiable: whether every cell shall be estimable, for protocols without a goal.
         goal: what the best protocol is designed for.
         epsilon_given_part: its level against someone who knows some of the U columns but not all;
             "auto" for 2ε, "none" for no promise. One U column has no parts.
@@ -55,7 +54,6 @@ class Choice:
     parameters: dict[str, Any] = field(default_factory=dict)
     epsilon: float = 1.0
     protocol: str = "best"
-    identifiable: bool = False
     goal: str = CELLS
     epsilon_given_part: float | str = AUTO
     epsilon_given_u: float | str = AUTO
@@ -74,7 +72,6 @@ class Choice:
             parameters={p.name: _parameter(body, p) for p in set_class(kind).parameters},
             epsilon=number(body, "epsilon", 0.0, LARGEST_EPSILON, 1.0),
             protocol=_one_of(body, "protocol", NAMES, "best"),
-            identifiable=body.get("identifiable", False) is True,
             goal=_goal(body),
             epsilon_given_part=_level(body, "epsilon_given_part"),
             epsilon_given_u=_level(body, "epsilon_given_u"),
@@ -114,7 +111,7 @@ class Choice:
             return {"goal": self.goal, **self.layers}
         if self.has_goal:  # asked for by name, it has no layers unless they are said
             return {"goal": self.goal, **self.levels}
-        return {"identifiable": self.identifiable}
+        return {}
 
     @property
     def levels(self) -> dict[str, float | None]:

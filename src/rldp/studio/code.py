@@ -152,7 +152,7 @@ def _set(choice: Choice) -> str:
 
 
 def _design(choice: Choice) -> str:
-    wish = _wished(choice) if choice.has_goal else ", identifiable=True" * choice.identifiable
+    wish = _wished(choice) if choice.has_goal else ""
     return (
         f"p = rldp.design(F, epsilon={shortest(choice.epsilon)}, protocol={choice.protocol!r}"
         f"{wish})"
@@ -218,8 +218,6 @@ def _design_command(choice: Choice, file: str) -> str:
     rest = f"{_epsilon(choice)} --protocol {choice.protocol}"
     if choice.has_goal:
         rest += _wished_options(choice)
-    else:
-        rest += " --identifiable" if choice.identifiable else ""
     return _command("design", choice, file, f"{rest} -o {_path(protocol_name(choice))}")
 
 

@@ -12,7 +12,7 @@ from rldp import __version__
 from rldp.decimals import rounded_up, shortest
 from rldp.designing.catalogue import CEILING
 from rldp.presentation.texts import TITLES, columns_title
-from rldp.protocol.loading import verify
+from rldp.protocol.files import verify
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.answers import bits

@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 from rldp.datasets import ADULT_COLUMNS, adult
 from rldp.errors import DataError, FileError
 from rldp.studio.limits import Limits
-from rldp.tables.arrow_sources import ParquetSource
-from rldp.tables.csv_source import MISSING_TEXTS, CsvSource
-from rldp.tables.file_formats import file_format, is_compressed
+from rldp.tables.arrow import ParquetSource
+from rldp.tables.csv import MISSING_TEXTS, CsvSource
 from rldp.tables.frame_columns import column_names, frame_label
-from rldp.tables.sources import Source, damaged
+from rldp.tables.sources import Source, damaged, file_format, is_compressed
 from rldp.tables.table import Table
 
 ADULT = "adult"

@@ -107,7 +107,7 @@ class Utf8Stream(RawIOBase):
         self.note: str | None = None
         self._stream, self._name = stream, name
         self._is_named = encoding is not None
-        self._ready = self._seam = b""  # already converted; already checked for UTF-8
+        self.ready = self._seam = b""  # already converted; already checked for UTF-8
         self._kept = b""  # the beginning of a character of UTF-8
         self._lines, self._is_done, self._has_multibyte = 0, False, False
         start = stream.read(_LONGEST_MARK)
@@ -132,7 +132,7 @@ class Utf8Stream(RawIOBase):
         """The place in the file up to which bytes were given, None if they were converted."""
         if self._decoder is not None:
             return None
-        return int(self._stream.tell()) - len(self._kept) - len(self._ready)
+        return int(self._stream.tell()) - len(self._kept) - len(self.ready)
 
     def readable(self) -> bool:
         """Always."""
@@ -140,25 +140,25 @@ class Utf8Stream(RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Read `size` bytes, fewer only at the end of the file."""
-        while not self._is_done and (size < 0 or len(self._ready) < size):
-            self._take(self._stream.read(-1 if size < 0 else size - len(self._ready)))
-        return self._given(len(self._ready) if size < 0 else size)
+        while not self._is_done and (size < 0 or len(self.ready) < size):
+            self._take(self._stream.read(-1 if size < 0 else size - len(self.ready)))
+        return self._given(len(self.ready) if size < 0 else size)
 
     def readline(self, size: int | None = -1) -> bytes:
         """Read a line, or its first `size` bytes."""
         most = -1 if size is None else size
-        while not self._is_done and b"\n" not in self._ready:
-            if 0 <= most <= len(self._ready):
+        while not self._is_done and b"\n" not in self.ready:
+            if 0 <= most <= len(self.ready):
                 break
             self._take(self._stream.readline(most))
-        end = self._ready.find(b"\n") + 1 or len(self._ready)
+        end = self.ready.find(b"\n") + 1 or len(self.ready)
         return self._given(end if most < 0 else min(end, most))
 
     def _given(self, size: int) -> bytes:
-        if size >= len(self._ready):  # no copy
-            given, self._ready = self._ready, b""
+        if size >= len(self.ready):  # no copy
+            given, self.ready = self.ready, b""
             return given
-        given, self._ready = self._ready[:size], self._ready[size:]
+        given, self.ready = self.ready[:size], self.ready[size:]
         return given
 
     def _take(self, block: bytes) -> None:
@@ -171,7 +171,7 @@ class Utf8Stream(RawIOBase):
         else:
             converted = self._checked(self._kept + block)
         self._lines += _line_ends(converted)
-        self._ready = self._ready + converted if self._ready else converted
+        self.ready = self.ready + converted if self.ready else converted
 
     def _checked(self, data: bytes) -> bytes:
         """The block without an incomplete character at its end; switches to cp1252 if not UTF-8."""
@@ -206,7 +206,7 @@ class Utf8Stream(RawIOBase):
             text = self._decoder.decode(block, self._is_done)  # type: ignore[union-attr]  # UTF-8 needs none, and does not come here
         except UnicodeDecodeError as error:
             raise self._refused(bytes(error.object), error.start) from None
-        if not self._lines and not self._ready:
+        if not self._lines and not self.ready:
             text = text.removeprefix("\ufeff")  # the mark of an encoding that the caller named
         return str(text).encode()
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from rldp._types import Array, Flags, Integers
 from rldp.checks import MOST_COUNTED, as_float, checked_integer, checked_tuple, shown, unmasked
 from rldp.errors import DataError
-from rldp.tables.label_hints import hint, hint_of_doubles
-from rldp.tables.schema import Column, Schema, label_text
+from rldp.tables.schema import Column, Schema, hint, hint_of_doubles, label_text
 
 if TYPE_CHECKING:
     from rldp.tables.frame_columns import Names

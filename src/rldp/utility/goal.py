@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from rldp._types import Array
 from rldp.arithmetic import PositiveSystem, matmul
-from rldp.checks import as_array, shown
+from rldp.checks import as_array, as_float, shown
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, label_text
 from rldp.tables.table import Table
@@ -39,6 +39,10 @@ class Goal:
         functionals: shape (k, n_s, n_u), or (n_s, n_u) for one; the estimates are Σ a P.
         weights: how much the squared error of each counts, shape (k,); equal if not given.
         name: what people call it.
+        worst: whether a design makes the largest error small, and not the mean.
+        influence: the most that one report, forged or not, may add to n times an estimate;
+            `p.error.influence` has what it is. A design is refused, with the smallest influence
+            that was found, where no protocol was found that keeps the limit.
 
     >>> from rldp import Table
     >>> Goal.named("s", Table([[30, 10], [10, 50]])).functionals.shape
@@ -48,9 +52,23 @@ class Goal:
     functionals: Array
     weights: Any = None
     name: str = "custom"
+    worst: bool = False
+    influence: float = np.inf
 
     def __post_init__(self) -> None:
         """Check shapes and numbers."""
+        limit = as_float(self.influence)
+        if not limit > 0:
+            raise ParameterError(
+                f"Expected influence above 0, got {shown(self.influence)}.", argument="influence"
+            )
+        if self.worst and np.isfinite(limit):
+            raise ParameterError(
+                "A limit on the influence of one report goes with the mean error, and not with "
+                "the largest.",
+                argument="influence",
+            )
+        object.__setattr__(self, "influence", limit)
         a: Any = self.functionals
         if not isinstance(a, np.ndarray) or a.dtype != float or a.flags.writeable:
             expected = "functionals as numbers of shape (k, n_s, n_u)"
@@ -79,12 +97,16 @@ class Goal:
         """One line: its name, and how many functionals of which cells it has."""
         k, n_s, n_u = self.functionals.shape
         weights = "" if (self.weights == self.weights[0]).all() else ", weighted"
+        weights += ", largest error" * self.worst
+        weights += "" if np.isinf(self.influence) else f", influence at most {self.influence:g}"
         return (
             f"Goal({self.name!r}, {k} functional{'s' * (k != 1)} of {n_s} × {n_u} cells{weights})"
         )
 
     @classmethod
-    def named(cls, name: str, table: Table) -> Goal:
+    def named(
+        cls, name: str, table: Table, *, worst: bool = False, influence: float = np.inf
+    ) -> Goal:
         """One of "cells", "s", "u" and "u_given_s", the last linearised at the frequencies."""
         n_s, n_u = table.n_s, table.n_u
         if name == CELLS:
@@ -100,7 +122,7 @@ class Goal:
                 f"Expected a goal among {', '.join(GOALS)}, or a Goal, got {shown(name)}.",
                 argument="goal",
             )
-        return cls(a, name=name)
+        return cls(a, name=name, worst=worst, influence=influence)
 
     @classmethod
     def contrast(cls, schema: Schema, coefficients: Mapping[Any, float]) -> Goal:
@@ -231,7 +253,7 @@ class GoalError:
 
     @property
     def largest(self) -> float:
-        """The largest variance with its weight: what a design with worst=True makes small."""
+        """The largest variance with its weight: what a goal with worst=True makes small."""
         return float((self.goal.weights * self.variances).max())
 
     @property

@@ -12,11 +12,11 @@ import numpy as np
 
 from rldp.arithmetic import log
 from rldp.designing.bounds.problem import BoundProblem
-from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.half_regions import Regions
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
+from rldp.designing.problem import Effort
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _MOST_CELLS, _MOST_S = 30, 6  # beyond, pricing takes long and proves less than simplices

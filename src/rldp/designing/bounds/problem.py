@@ -11,9 +11,9 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import PositiveSystem, matmul
-from rldp.designing.column_generation.master import simple_columns
-from rldp.designing.effort import Effort
+from rldp.designing.masters import simple_columns
 from rldp.designing.optimal.ceiling import is_around
+from rldp.designing.problem import Effort
 from rldp.uncertainty import Guarantee
 
 ROUNDING = 1e-13  # of the terms that are added up

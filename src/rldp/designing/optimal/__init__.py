@@ -7,7 +7,7 @@ From the duals to the protocol
 ------------------------------
 An arrow means "calls"::
 
-    solve ──► column_generation.master     duals α from columns; at last the protocol Q[s, u, y]
+    solve ──► masters                      duals α from columns; at last the protocol Q[s, u, y]
       │
       ├─► ceiling ──► polyopt.solve        the optimum for known P̂: a bound, and columns to begin
       ├─► inner_simplices ──► polyopt.solve   the same for simplices inside F: a smaller bound
@@ -41,7 +41,7 @@ output of the protocol.
 
 Glossary
 --------
-The words of `column_generation` (column, mass, gain, duals, reduced cost, restricted master, bound,
+The words of `rounds` (column, mass, gain, duals, reduced cost, restricted master, bound,
 gap), and:
 
 - guarantee: a set F of distributions with a level for every ordered pair of S values. Columns must

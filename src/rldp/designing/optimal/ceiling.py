@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rldp._types import Array
-from rldp.designing.column_generation.solution import Solution
 from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.problem import Found
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.information import entropy
 from rldp.uncertainty import (
@@ -28,7 +28,7 @@ from rldp.uncertainty import (
 from rldp.uncertainty.simplex import SimplexSet
 
 
-def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Solution | None:
+def known_optimum(guarantee: Guarantee, p_su: Array, deadline: float) -> Found | None:
     """The best protocol for a guarantee where its set is reduced to P̂; None where it says nothing.
 
     Over all distributions nothing is reduced. A guarantee that leaves a pair of S values without a

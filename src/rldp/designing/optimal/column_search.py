@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rldp.designing.column_generation.master import Master
-from rldp.designing.column_generation.progress import Progress
-from rldp.designing.effort import Effort
+from rldp._types import SearchProgress
+from rldp.designing.masters import Master
 from rldp.designing.optimal.branch_and_bound import Branching
 from rldp.designing.optimal.gains import Information
 from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.problem import Effort
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, spend
 
@@ -42,7 +42,7 @@ class Search:
     bound: float  # nats that no private protocol exceeds
     clock: Clock
     deadline: float  # time.monotonic() at which no further programme begins
-    progress: Progress
+    progress: SearchProgress
     effort: Effort
     gain: Information
     scale: float = 0.0  # what rises are compared with; the bound if not given

@@ -13,10 +13,10 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.solution import Solution
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.polyopt.product_pricing import ProductPricing
+from rldp.designing.polyopt.exact_pricing import ProductPricing
+from rldp.designing.problem import Found, how_ended
 from rldp.designing.solvers.work import Clock
 from rldp.tables.table import Table
 from rldp.uncertainty import BudgetSet, UncertaintySet
@@ -29,7 +29,7 @@ _PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share
 _WORK_OF_COLUMNS = 2.0  # nominal seconds, after which no round gives columns to begin with
 
 
-def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
+def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Found | None:
     """A bound that falls until the clock ends, and the optimum over the regions of an early round.
 
     A search that begins with columns of later rounds need not find more, and more work for the
@@ -54,7 +54,8 @@ def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solu
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = master.incumbent
-    return Solution(master.protocol(optimum), optimum.value, rounds.bound, is_interrupted)
+    ended = how_ended(optimum.value, rounds.bound, is_interrupted=is_interrupted)
+    return Found.of_columns(master.protocol(optimum), optimum.value, rounds.bound, ended)
 
 
 def _has_stalled(bounds: list[float]) -> bool:

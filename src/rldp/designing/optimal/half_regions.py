@@ -21,7 +21,7 @@ import numpy as np
 
 from rldp._types import Array, Flags
 from rldp.arithmetic import exp, log, matmul
-from rldp.designing.polyopt.product_pricing import ProductPricing, Vertices, sorted_vertices
+from rldp.designing.polyopt.exact_pricing import ProductPricing, Vertices, sorted_vertices
 from rldp.designing.solvers.best_product import Branches
 from rldp.designing.solvers.quadratic_form import Products
 from rldp.designing.solvers.simple_polytope import SimplePolytope

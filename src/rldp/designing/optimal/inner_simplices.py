@@ -14,12 +14,11 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.progress import untold
-from rldp.designing.column_generation.solution import Solution
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.solve import closed
+from rldp.designing.problem import Found, how_ended, untold
 from rldp.designing.solvers.work import Clock
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
@@ -28,7 +27,7 @@ _STEPS = 60  # of bisection
 _INSIDE = 1e-9  # of k² - 1 that corners stay away from the sphere, for rounding
 
 
-def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution | None:
+def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Found | None:
     """The optimum over simplices inside F; None where none are known or they are too many."""
     p_min, p_su, factor = inner_simplices(F), F.table.p_su, float(exp(epsilon))
     if p_min is None:
@@ -41,7 +40,8 @@ def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Solution |
     master.add(simple_columns(p_su.shape, factor, distinct=True))
     pricing = ExactPricing(blocks, factor, distinct=True)
     optimum, bound, is_interrupted = closed(master, pricing, clock, untold, np.inf)
-    return Solution(master.protocol(optimum), optimum.value, bound, is_interrupted)
+    ended = how_ended(optimum.value, bound, is_interrupted=is_interrupted)
+    return Found.of_columns(master.protocol(optimum), optimum.value, bound, ended)
 
 
 def inner_simplices(F: UncertaintySet) -> Array | None:

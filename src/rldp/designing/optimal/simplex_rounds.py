@@ -16,9 +16,9 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import matmul
-from rldp.designing.effort import Effort
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
+from rldp.designing.problem import Effort
 from rldp.designing.solvers.work import Clock, is_past
 
 _STEPS = 6  # of the masses in a round

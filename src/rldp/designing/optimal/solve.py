@@ -9,10 +9,7 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
-from rldp.designing.column_generation.master import Master, simple_columns
-from rldp.designing.column_generation.progress import Progress, untold
-from rldp.designing.column_generation.solution import Solution
-from rldp.designing.effort import EFFORTS, Effort
+from rldp.designing.masters import Master, simple_columns
 from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.column_search import Search
@@ -21,8 +18,10 @@ from rldp.designing.optimal.half_budgets import half_budget_optimum
 from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.polyopt.solve import best_columns
+from rldp.designing.problem import Found, Problem, how_ended
 from rldp.designing.solvers.interrupts import go_on_unless
-from rldp.designing.solvers.work import Clock, Limit
+from rldp.designing.solvers.work import Clock, Limit, is_past
+from rldp.protocol.release_protocol import TIME
 from rldp.uncertainty import GivenU, Guarantee
 
 _MOST_PROVED = 12  # cells up to which the optimum is proved
@@ -38,39 +37,29 @@ _FEW_ROUNDS = 4  # of new starting points where a proof finds the others
 
 
 def optimal_columns(
-    guarantees: Sequence[Guarantee],
-    *,
-    hidden: bool = False,
-    seeds: Array | None = None,
-    late_seeds: Array | None = None,
-    effort: Effort = EFFORTS["normal"],
-    deadline: float = np.inf,
-    progress: Progress | None = None,
-) -> Solution:
-    """The protocol with the most I(X;Y) at P̂ that a search finds among all with these guarantees.
+    problem: Problem, seeds: Array | None = None, late_seeds: Array | None = None
+) -> Found:
+    """The protocol with the most I(X;Y) at P̂ that a search finds among all with the guarantees.
 
     Args:
-        guarantees: what it must promise; the first one's table has P̂.
-        hidden: whether the randomiser may not read s; then Q has one row that all s share.
+        problem: what it must promise, and when to stop.
         seeds: columns to be mixed in, shape (columns, n_s, n_u); those that break a guarantee are
             pulled in.
         late_seeds: the same, mixed in at the end, so that they cannot lead the search astray.
-        effort: when to stop, counted in work.
-        deadline: time.monotonic() at which to stop with the best so far.
-        progress: told after every round.
     """
-    first, begin = guarantees[0], time.monotonic()
+    guarantees, hidden, effort = problem.guarantees, problem.hidden, problem.effort
+    first, begin, deadline = guarantees[0], time.monotonic(), problem.deadline
     part, more = (share * (deadline - begin) for share in (_SHARE, _LARGE_SHARE))
-    p_su = first.table.p_su
+    p_su = problem.p_su
     private = PrivateColumns(guarantees, hidden=hidden)
     master = Master(private.weights, np.ones(private.weights.shape, bool))
-    least = min(float(g.levels.min()) for g in guarantees)
-    factor = float(exp(least))
+    factor = float(exp(problem.least_level))
     master.add(simple_columns(private.weights.shape, factor, distinct=not hidden))
-    gain, told = Information(private.weights), progress or untold
+    gain = Information(private.weights)
     share = _JOINT_SHARE if private.is_joint else _POLISH_SHARE
     clock = Clock(share * effort.work, deadline)
-    search = Search(private, master, first.table.entropy, clock, deadline, told, effort, gain)
+    most, told = first.table.entropy, problem.progress
+    search = Search(private, master, most, clock, deadline, told, effort, gain)
     is_interrupted = is_hurried = False
     try:
         vertices = _bound(search, guarantees, p_su, begin + part, hidden=hidden)
@@ -102,9 +91,13 @@ def optimal_columns(
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = search.optimum
-    return Solution(
-        master.protocol(optimum), optimum.value, search.bound, is_interrupted, is_hurried
+    Q = master.protocol(optimum)
+    Q = np.broadcast_to(Q, (*p_su.shape, Q.shape[2]))  # where s is hidden all rows are the same
+    is_hurried = is_hurried or is_past(deadline)
+    ended = how_ended(
+        optimum.value, search.bound, is_interrupted=is_interrupted, is_hurried=is_hurried
     )
+    return Found.of_columns(Q, optimum.value, search.bound, ended)
 
 
 def _begin_with_polyopt(search: Search, first: Guarantee, limit: Limit, *, is_large: bool) -> bool:
@@ -114,12 +107,12 @@ def _begin_with_polyopt(search: Search, first: Guarantee, limit: Limit, *, is_la
     is_its_own = first.is_uniform and not first.knows
     if first.uncertainty.is_simplex and is_its_own:  # all further ones cost something
         search.bound = min(search.bound, found.bound)
-    columns = np.moveaxis(found.Q, 2, 0)
+    columns = found.columns
     search.add(search.private.pulled_in(columns))
     if is_large:
         search.go_on_from(search.private.scaled(columns))
     go_on_unless(found.is_interrupted)
-    return found.is_hurried
+    return found.ended == TIME
 
 
 def _starts(shape: tuple[int, ...]) -> Array:
@@ -148,7 +141,7 @@ def _bound(
         search.bound = min(search.bound, limit)
     if hidden or found is None:
         return cells
-    columns = np.moveaxis(found.Q, 2, 0)
+    columns = found.columns
     if p_su.size > _LISTED_CELLS:
         return columns
     relaxations = [(inner_optimum, _WORK_OF_BOUND)]
@@ -161,5 +154,5 @@ def _bound(
         if found is not None:
             search.bound = min(search.bound, found.bound)
             go_on_unless(found.is_interrupted)
-            nearest = [np.moveaxis(found.Q, 2, 0)]
+            nearest = [found.columns]
     return np.concatenate([columns, *nearest])

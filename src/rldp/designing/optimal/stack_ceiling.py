@@ -8,11 +8,12 @@ a search proves the optimum there; on all tables each guarantee alone and the ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from rldp.designing.effort import EFFORTS, Effort
 from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.problem import Problem
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee, KnownDistribution
@@ -33,18 +34,16 @@ def reduced(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
 
 
 @on_one_thread
-def stack_ceiling(
-    guarantees: Sequence[Guarantee], deadline: float, effort: Effort = EFFORTS["normal"]
-) -> float:
+def stack_ceiling(problem: Problem) -> float:
     """Nats that no protocol with all these guarantees exceeds."""
-    table = guarantees[0].table
+    table, guarantees, deadline = problem.table, problem.guarantees, problem.deadline
     least = ceiling.smallest_bound(guarantees, table.p_su, deadline)
-    if len(guarantees) == 1 and guarantees[0].is_uniform:
+    if problem.is_plain:
         return least
     least = min(least, chain_rule_bound(guarantees, table, deadline))
     kept = reduced(guarantees)
     if table.counts.size > _MOST_PROVED or not kept:
         return least
-    found = optimal_columns(kept, effort=effort, deadline=deadline)
+    found = optimal_columns(replace(problem, guarantees=tuple(kept)))
     go_on_unless(found.is_interrupted)
     return min(least, found.bound)

@@ -72,11 +72,8 @@ function status(work, working, told) {
 function choices(state, onchange) {
   const select = h("select", { id: "protocol", name: "protocol", onchange: () => (offer(change({ protocol: select.value })), onchange()) },
     NAMES.map((name) => h("option", { value: name, selected: name === state.protocol }, name)));
-  const box = h("input", { type: "checkbox", id: "identifiable", checked: state.identifiable,
-    onchange: () => (change({ identifiable: box.checked }), onchange()) });
   const asks = wishes(state, onchange, { areHidden: (now) => !hasGoal(now) }); // only these are designed for a goal, with layers
-  const wish = h("div", { class: "control" }, h("label", { class: "check", for: "identifiable" }, box, "Every cell can be estimated from reports"),
-    h("small", {}, "this protocol is made for information and may merge cells; this tells them apart again, at some cost"));
+  const wish = h("small", { id: "for-information" }, "This protocol is made for information and may merge cells: “best” and “optimal” estimate every cell.");
   const offer = (now) => {
     asks.follow(now);
     wish.hidden = hasGoal(now);

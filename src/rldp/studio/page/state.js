@@ -4,7 +4,7 @@ import { decimal } from "./dom.js";
 
 export const STEPS = ["data", "tradeoff", "protocol", "risk", "use", "code"];
 
-const DEFAULTS = { missing: "error", kind: "chi-square", epsilon: 1, protocol: "best", identifiable: false, goal: "cells" };
+const DEFAULTS = { missing: "error", kind: "chi-square", epsilon: 1, protocol: "best", goal: "cells" };
 
 // The sets F that the server knows, with their parameters.
 let sets = [];
@@ -29,7 +29,6 @@ export function read() {
     ...Object.fromEntries(allParameters().map((parameter) => [parameter.name, value(parameter)])),
     epsilon: number("epsilon"),
     protocol: words.get("protocol") ?? DEFAULTS.protocol,
-    identifiable: words.get("identifiable") === "yes",
     goal: words.get("goal") ?? DEFAULTS.goal,
     ...Object.fromEntries(LAYERS.map((name) => [name, layer(words.get(name))])),
   };
@@ -54,7 +53,6 @@ export function address(state) {
     if (own.has(name) || state[name] !== absent) words.set(name, state[name] ?? "");
   words.set("epsilon", state.epsilon ?? "");
   words.set("protocol", state.protocol);
-  if (state.identifiable) words.set("identifiable", "yes");
   if (state.goal !== DEFAULTS.goal) words.set("goal", state.goal);
   for (const name of LAYERS) if (state[name] !== "auto") words.set(name, state[name] ?? "");
   return `#${words}`;

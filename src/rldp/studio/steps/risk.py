@@ -28,7 +28,7 @@ from rldp.presentation.risk_texts import (
     short_advice,
 )
 from rldp.presentation.texts import set_in_words
-from rldp.protocol.loading import verify
+from rldp.protocol.files import verify
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.studio import code
 from rldp.studio.choices import Choice

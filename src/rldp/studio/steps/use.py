@@ -13,19 +13,18 @@ from rldp.errors import DataError, RldpError
 from rldp.estimation.export import figure_records
 from rldp.estimation.sample_size import plan
 from rldp.presentation.estimate_texts import forgery_in_words
-from rldp.protocol.content import file_text
+from rldp.protocol.documents import file_text
 from rldp.protocol.public_protocol import PublicProtocol
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.release.randomness import SecureWords
-from rldp.release.shuffle import random_order
-from rldp.release.writers import write_rows
+from rldp.release.writers import random_order, write_rows
 from rldp.studio import code
 from rldp.studio.answers import FieldError
 from rldp.studio.choices import Choice, number
 from rldp.studio.jobs import Job
 from rldp.studio.session import Session
 from rldp.studio.uploads import people, profiled
-from rldp.tables.file_formats import Format
+from rldp.tables.sources import Format
 
 _ROWS = 20_000  # records drawn between two words on progress
 _METHODS = ("inversion", "likelihood", "bayes")

@@ -1,0 +1,4 @@
+library(testthat)
+library(rldp)
+
+test_check("rldp")
