@@ -10,7 +10,7 @@ from rldp.studio.answers import FieldError, bits
 from rldp.studio.choices import Choice
 from rldp.studio.session import Session
 from rldp.studio.uploads import Loaded
-from rldp.tables.label_hints import doubles_in_words, no_answers_in_words
+from rldp.tables.schema import doubles_in_words, no_answers_in_words
 from rldp.tables.tally import MISSING_LABEL
 
 _LONGEST_NAME = 255  # as most systems allow
