@@ -58,8 +58,11 @@ if TYPE_CHECKING:
     from rldp.channel import IndependentChannel as IndependentChannel
     from rldp.channel import SetChannel as SetChannel
     from rldp.channel import UnaryChannel as UnaryChannel
+    from rldp.designing.classic import classic
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.few_outputs import DicePrice as DicePrice
+    from rldp.designing.few_outputs import dice_price
     from rldp.designing.prices import MergingPrice as MergingPrice
     from rldp.designing.prices import PromisePrice as PromisePrice
     from rldp.designing.prices import merging_prices as merging_prices
@@ -83,12 +86,15 @@ if TYPE_CHECKING:
     from rldp.estimation.identifiability import Identifiability as Identifiability
     from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.noncompliance import Compliance as Compliance
+    from rldp.estimation.noncompliance import Noncompliance, noncompliance_curve
     from rldp.estimation.questionnaire import QuestionnaireEstimate as QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression as Regression
     from rldp.estimation.result import Estimate as Estimate
     from rldp.estimation.sample_size import Plan as Plan
     from rldp.estimation.sample_size import Stratum as Stratum
     from rldp.estimation.sample_size import plan
+    from rldp.estimation.tally import read_tally
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
@@ -137,6 +143,7 @@ __all__ = [
     "KLSet",
     "KnownDistribution",
     "MeasuredSet",
+    "Noncompliance",
     "PolytopeSet",
     "PublicProtocol",
     "Questionnaire",
@@ -152,10 +159,12 @@ __all__ = [
     "audit",
     "audit_questionnaire",
     "ceiling",
+    "classic",
     "compare",
     "datasets",
     "design",
     "design_questionnaire",
+    "dice_price",
     "entropy",
     "estimate",
     "first_wave",
@@ -165,10 +174,12 @@ __all__ = [
     "mutual_information",
     "new_key",
     "next_wave",
+    "noncompliance_curve",
     "plan",
     "pooled",
     "read_matrix",
     "read_table",
+    "read_tally",
     "regress",
     "release_file",
     "repeated",
@@ -219,6 +230,10 @@ _HOMES = {
     "protocol.files": ("load", "sign", "verify"),
     "protocol.public_protocol": ("PublicProtocol",),
     "protocol.release_protocol": ("ReleaseProtocol",),
+    "designing.classic": ("classic",),
+    "designing.few_outputs": ("DicePrice", "dice_price"),
+    "estimation.noncompliance": ("Compliance", "Noncompliance", "noncompliance_curve"),
+    "estimation.tally": ("read_tally",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),

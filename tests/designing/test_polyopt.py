@@ -96,6 +96,7 @@ def same_set(a, b):
     return max(distances(a, b).max(), distances(b, a).max()) < 1e-9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_the_vertices_are_those_of_a_polyhedral_library(seed):
@@ -257,6 +258,7 @@ def test_an_output_that_hardly_ever_comes_is_released_as_another(share, n_output
 # --- laws ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_never_below_srr_or_grr(seed):

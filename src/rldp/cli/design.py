@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
 from rldp.errors import ParameterError
+from rldp.presentation.dice_texts import dice_price_in_words
 from rldp.tables.limits import designable_cells
 
 if TYPE_CHECKING:
+    from rldp.designing.few_outputs import DicePrice
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.uncertainty import UncertaintySet
     from rldp.utility.goal import Goal
@@ -91,6 +94,21 @@ def design(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
+    outputs: Annotated[
+        int | None,
+        typer.Option(help="At most so many outputs, for dice or cards; see rldp sheet.", min=2),
+    ] = None,
+    denominators: Annotated[
+        int | None,
+        typer.Option(
+            help="With --outputs: what is thrown. 6, 36, 216: one to three dice; 52: playing "
+            "cards; 100: percent cards (default).",
+            min=2,
+        ),
+    ] = None,
+    sheets: Annotated[
+        int, typer.Option(help="With --outputs: of so many sheets everyone gets one.", min=1)
+    ] = 1,
     with_prices: prices.Prices = False,
     mergings: prices.Mergings = False,
     effort: layers.Effort = layers.EffortChoice.NORMAL,
@@ -184,6 +202,8 @@ def design(
         "effort": effort.value,
         "time_limit": time_limit,
     }
+    if outputs is not None or denominators is not None:
+        wanted |= {"outputs": outputs, "denominators": denominators, "sheets": sheets}
     is_information = goal == "information" or (goal == layers.AUTO and protocol != "best")
     aim = _goal(goal, F, worst=worst, influence=influence, hidden=hidden, protocol=protocol)
     line = search_line(protocol, F.table.entropy, is_information=is_information)
@@ -191,13 +211,17 @@ def design(
         p = _designed(F, protocol, aim, (epsilon, margin, number), {**wanted, "progress": progress})
     if output is not None:
         p.save(output)
+    dice = _dice_price(p) if outputs is not None else None
     priced = prices.Priced(F, p.epsilon, {"goal": goal, **wanted}, with_prices, mergings)
     if json:
-        show.as_json(show.protocol_summary(p, output) | priced.summary)
+        told = {} if dice is None else {"dice_price": dataclasses.asdict(dice)}
+        show.as_json(show.protocol_summary(p, output) | priced.summary | told)
     else:
         show.labels(F)
         show.protocol(p)
         priced.show()
+        if dice is not None:
+            show.paragraph(dice_price_in_words(dice, str(p.options["goal"])))
         if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
             show.note("What stricter limits cost in people: the same with --prices")
         show.written(output, holds_records=F.holds_records)
@@ -217,6 +241,12 @@ def _reports(words: list[str]) -> tuple[int | None, list[str]]:
     if len(words) == 1 and words[0].isdigit():
         return int(words[0]), []
     return None, words
+
+
+def _dice_price(p: ReleaseProtocol) -> DicePrice:
+    from rldp.designing.few_outputs import dice_price
+
+    return dice_price(p)
 
 
 def _designed(

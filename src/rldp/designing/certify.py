@@ -31,8 +31,8 @@ from rldp.uncertainty import AllDistributions, BudgetSet, EvidenceSet, Guarantee
 
 Document = dict[str, Any]
 
-BITS = 62
-_PULLS = tuple(2.0**-e for e in range(44, 9, -6))
+BITS = 62  # of a table that runs: the rounding of probabilities to units of 2^-62
+_PULLS = tuple(2.0**-e for e in range(44, 9, -6))  # tried against rounding, the least first
 _TIGHT = 1e-13  # log-ratios this close to their level do not survive rounding
 _NEAR = 1e-9  # log-ratios this close to their level count as tight
 
@@ -59,7 +59,11 @@ def proved(found: Found, guarantees: Sequence[Guarantee]) -> ReleaseProtocol:
     The set of the first is the F that the protocol was designed for.
     """
     first, *others = guarantees
-    F, table = first.uncertainty, certified(found.channel, guarantees)
+    F = first.uncertainty
+    if found.integers is None:
+        table = certified(found.channel, guarantees)
+    else:
+        table = certified_as_it_is(found.channel, found.integers, guarantees)
     kept = table.channel.mutual_information(F.table.p_su)
     return ReleaseProtocol(
         name=found.name,
@@ -87,19 +91,26 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
     for t in _PULLS if is_tight else (0.0, *_PULLS):
         integers = (channel.pulled_in(t) if t else channel).rounded(bits)
         try:
-            exact = channel.from_integers(integers, bits)
-            certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
-            document = {
-                "epsilon": guarantees[0].epsilon,
-                "schema": documents.schema_document(guarantees[0].table.schema),
-                "channel": documents.channel_document(exact, integers, bits),
-                **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
-            }
-            return Certified(exact, integers, bits, certificates, check(document))
+            return certified_as_it_is(channel, integers, guarantees, bits)
         except (DataError, ProofError) as error:  # too few bits for all outputs, or for the proof
             refusal = str(error)
     levels = " and ".join(f"ε = {shortest(g.epsilon)}" for g in guarantees)
     raise CertificateError(f"No table of {bits} bits proves {levels}. {refusal}")
+
+
+def certified_as_it_is(
+    channel: Channel, integers: IntegerParts, guarantees: Sequence[Guarantee], bits: int = BITS
+) -> Certified:
+    """A table of integers with certificates that prove all guarantees; refused without proof."""
+    exact = channel.from_integers(integers, bits)
+    certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
+    document = {
+        "epsilon": guarantees[0].epsilon,
+        "schema": documents.schema_document(guarantees[0].table.schema),
+        "channel": documents.channel_document(exact, integers, bits),
+        **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
+    }
+    return Certified(exact, integers, bits, certificates, check(document))
 
 
 def _is_tight(channel: Channel, guarantee: Guarantee) -> bool:
