@@ -40,6 +40,9 @@ from benchmarks.timing import Effort, console, show
 PACKAGE = "rldp.designing"
 MODULES = (  # the search: whoever adds a file adds it here
     "rounds",
+    "masters",
+    "most_information",
+    "oracles.boxes",
     "oracles.cones",
     "oracles.flips",
     "oracles.prices",
@@ -68,31 +71,64 @@ class Line(NamedTuple):
 SAFETY = "against rounding: "
 
 CONSTANTS: Mapping[str, Line] = {
-    "rounds._FIRST_BARRIER": Line("distance of the masses from the best ones in the first round"),
-    "rounds._BARRIER": Line("the same where it stops falling"),
-    "rounds._LAST_BARRIER": Line("the same for the masses that are released"),
-    "rounds._NEARER": Line("by which that distance falls from round to round", (0.64, 0.9)),
-    "rounds._LAST_STEPS": Line("Newton steps at the end, at most"),
+    "masters._FIRST_BARRIER": Line("distance of the masses from the best ones in the first round"),
+    "masters.BARRIER": Line("the same where it stops falling"),
+    "masters._LAST_BARRIER": Line("the same for the masses that are released"),
+    "masters._NEARER": Line("by which that distance falls from round to round", (0.64, 0.9)),
+    "masters._LAST_STEPS": Line("Newton steps at the end, at most"),
     "rounds._NEW": Line("one start of so many is a new column and not one in use", (2, 6)),
-    "rounds._ADDED": Line("new columns in a round, times the number of cells"),
-    "rounds._LEAST_ADDED": Line("the same, at least"),
-    "rounds._MOST_COLUMNS": Line("columns in the master, times the number of cells"),
-    "rounds._LEAST_MOST": Line("the same, at least"),
-    "rounds._MOST_MOST": Line("the same, at most"),
-    "rounds._CLOSED": Line("reduced cost that counts as none"),
-    "rounds._CELLS": Line("cells of a table for which the work of an effort is meant"),
-    "rounds._LONGEST": Line("times as much work for larger ones, at most"),
-    "rounds._WINDOW": Line("rounds whose fall is looked at"),
-    "rounds._LITTLE": Line("a fall in them that ends the search"),
-    "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
-    "rounds._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
-    "rounds._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
-    "rounds._WORSE": Line("what the error may rise by then"),
-    "rounds._RARE": Line(SAFETY + "mass of a column that is not released"),
-    "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
-    "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),
-    "rounds._BEGUN": Line("random subsets to begin with, times the number of cells"),
-    "rounds._LEAST_LIMITED": Line("columns in the master, at least, where influence is limited"),
+    "masters._ADDED": Line("new columns in a round, times the number of cells"),
+    "masters._LEAST_ADDED": Line("the same, at least"),
+    "masters._MOST_COLUMNS": Line("columns in the master, times the number of cells"),
+    "masters._LEAST_MOST": Line("the same, at least"),
+    "masters._MOST_MOST": Line("the same, at most"),
+    "least_error._CLOSED": Line("reduced cost that counts as none"),
+    "least_error._CELLS": Line("cells of a table for which the work of an effort is meant"),
+    "least_error._LONGEST": Line("times as much work for larger ones, at most"),
+    "least_error._WINDOW": Line("rounds whose fall is looked at"),
+    "least_error._LITTLE": Line("a fall in them that ends the search"),
+    "least_error._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
+    "masters._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
+    "masters._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
+    "masters._WORSE": Line("what the error may rise by then"),
+    "masters._RARE": Line(SAFETY + "mass of a column that is not released"),
+    "masters._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
+    "masters._DIGITS": Line("digits by which columns are told apart", (5, 9)),
+    "masters._BEGUN": Line("random subsets to begin with, times the number of cells"),
+    "masters._LEAST_LIMITED": Line("columns in the master, at least, where influence is limited"),
+    "masters._NEGLIGIBLE": Line(SAFETY + "weight of an output of a linear programme"),
+    "masters._RARE_OUTPUT": Line(SAFETY + "probability of an output that another one takes in"),
+    "masters._LEAST_UNIT": Line(SAFETY + "unit of gains in a linear programme"),
+    "masters._LARGEST": Line(SAFETY + "entry of a column"),
+    "masters._LARGEST_SOLVED": Line(SAFETY + "entry of a column in a linear programme"),
+    "masters._USED": Line(SAFETY + "weight of a column that is in use"),
+    "masters._BROUGHT": Line(SAFETY + "nats that a column must bring"),
+    "most_information._MOST_PROVED": Line("cells up to which information is proved", (6, 16)),
+    "most_information._QUICK_CELLS": Line("cells up to which PolyOpt is never cut short"),
+    "most_information._LISTED_CELLS": Line("cells up to which smaller sets bound information"),
+    "most_information._MOST_CELLS": Line("cells up to which information is searched for"),
+    "most_information._SHARE": Line("of a limit of time, for what comes before a search"),
+    "most_information._LARGE_SHARE": Line("the same for PolyOpt on large tables", (0.5, 0.95)),
+    "most_information._JOINT_SHARE": Line("of the work, for information", (0.33, 1.0)),
+    "most_information._POLISH_SHARE": Line("the same after PolyOpt on large tables"),
+    "most_information._WORK_OF_BOUND": Line("work of the bound by simplices"),
+    "most_information._SHARE_OF_BOUND": Line("of the work, for the bound by half budgets"),
+    "most_information._STEPS": Line("tangents that are followed for information", (4, 16)),
+    "most_information._AT_ONCE": Line("new starts in a round for information", (4, 16)),
+    "most_information._FEW_ROUNDS": Line("rounds of new starts where a proof follows"),
+    "most_information._ROUNDS": Line("rounds of improving what is in use, at most"),
+    "most_information._RECENT": Line("columns that begin a proof"),
+    "most_information._CLOSED": Line("a gap of information that counts as none"),
+    "most_information._LITTLE": Line("a rise of information that ends new starts", (1e-6, 1e-4)),
+    "most_information._LESS": Line("a rise that ends improving", (1e-7, 1e-5)),
+    "most_information._LEAST": Line("a rise that ends polishing", (1e-8, 1e-6)),
+    "oracles.boxes._AT_ONCE": Line("boxes that are split together"),
+    "oracles.boxes._CUT_FROM": Line("what a broken inequality must miss to be added"),
+    "oracles.boxes._FINE_CUT": Line("the same where chords are good"),
+    "oracles.boxes._EDGE": Line("of a side, that a split keeps away from its ends"),
+    "oracles.boxes._ROUNDING": Line(SAFETY + "nats beyond a bound of boxes"),
+    "oracles.cones._BETTER": Line("of what a tangent's best column brings, to follow the next"),
+    "oracles.prices._LEAST": Line(SAFETY + "entry whose logarithm is taken"),
     "oracles.cones._STARTS": Line("conic programmes in a round, for each cell"),
     "oracles.cones._LEAST_STARTS": Line("the same, at least"),
     "oracles.flips._STARTS": Line("columns that flips begin with in a round"),
@@ -156,6 +192,7 @@ LIMITS = {  # of an effort
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
 OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "work", "is_bounded")
+OF_INFORMATION = ("boxes", "products")  # oracles
 OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
 
 
@@ -189,14 +226,14 @@ def _random_starts(seed: int) -> Callable[[Any], Any]:
 def _without_oracle(is_left_out: Callable[[str, bool], bool]) -> Callable[[Any], Any]:
     """Leave out those of which a function of the name, and of being the last, says so."""
 
-    def instead(run: Any) -> Any:
-        def changed(self: Any, oracles: Sequence[Any], *others: Any) -> None:
+    def instead(rounds: Any) -> Any:
+        def changed(master: Any, turns: Sequence[Any], *others: Any) -> None:
             left = [
-                oracle
-                for oracle in oracles
-                if not is_left_out(type(oracle).__name__, oracle is oracles[-1])
+                turn
+                for turn in turns
+                if not is_left_out(type(turn.oracle).__name__, turn is turns[-1])
             ]
-            run(self, left, *others)
+            rounds(master, left, *others)
 
         return changed
 
@@ -209,29 +246,29 @@ def _without_bound(name: str) -> Callable[[Any], Any]:
 
 SWITCHES = (
     *(
-        Switch(f"other random starts, {n}", "rounds.Rounds.__init__", _random_starts(n))
+        Switch(f"other random starts, {n}", "masters.Quadratic.__init__", _random_starts(n))
         for n in (1, 2, 3)
     ),
     Switch("outputs of closed forms to begin with", "programmes._columns", _always(None)),
     Switch("columns of S to begin with", "least_error._is_about_s", _always(value=False)),
     Switch(
         "columns of SRR to begin with",
-        "rounds.simple_columns",
+        "masters.simple_columns",
         lambda begin: lambda shape, factor, **_: begin(shape, factor, distinct=False),
     ),
     Switch(
         "random subsets, to begin with and among the starts of a round",
-        "rounds.Rounds._subsets",
+        "masters.Quadratic._subsets",
         lambda subsets: lambda self, _, share: subsets(self, 0, share[:0] if share.ndim else share),
     ),
     Switch(
         "oracle: Cones, conditionals of a pair of S values apart",
-        "rounds.Rounds.run",
+        "least_error.rounds",
         _without_oracle(lambda name, is_last: name == "Cones" and not is_last),
     ),
     Switch(
         "oracle: Cones, what a pair shares",
-        "rounds.Rounds.run",
+        "least_error.rounds",
         _without_oracle(lambda name, is_last: name == "Cones" and is_last),
     ),
 )
@@ -243,14 +280,13 @@ RIVALS = (
 
 
 def oracles() -> list[str]:
-    """The classes in `oracles` that offer columns."""
+    """The classes in `oracles` that offer columns for the least error."""
     found = []
     for path in sorted((_folder() / "oracles").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if not isinstance(node, ast.ClassDef) or node.bases:
+            if not isinstance(node, ast.ClassDef) or path.stem in OF_INFORMATION:
                 continue
-            methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-            if "columns" in methods:
+            if any(isinstance(base, ast.Name) and base.id == "Oracle" for base in node.bases):
                 found.append(node.name)
     return found
 
@@ -310,7 +346,7 @@ def changes() -> list[Change]:
     found += [Change(one.words, "left out", one.words, switch=one) for one in SWITCHES[3:]]
     for name in oracles():
         title = f"oracle: {name}"
-        switch = Switch(title, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
+        switch = Switch(title, "least_error.rounds", _without_oracle(partial(_is_called, name)))
         found.append(Change(title, "left out", title, switch=switch))
     for name in import_module(f"{PACKAGE}.bounds.registry").BOUNDS:
         title = f"bound: {name}"

@@ -26,7 +26,7 @@ def in_a_process(change):
 def test_every_constant_of_the_search_has_its_line_and_no_line_is_of_something_gone():
     found = ablation.constants()
     assert set(found) == set(ablation.CONSTANTS)
-    assert {"rounds._NEARER", "oracles.flips._FACTORS"} <= set(found)
+    assert {"masters._NEARER", "oracles.flips._FACTORS"} <= set(found)
 
 
 def test_every_module_of_oracles_is_looked_through():

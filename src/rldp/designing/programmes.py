@@ -20,8 +20,8 @@ from rldp.checks import checked_number
 from rldp.designing import error_programmes
 from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.closed_forms.base import ParameterProblem, Pinned
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal.private_columns import simplified
-from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.optimal.stack_ceiling import stack_ceiling
 from rldp.designing.polyopt.solve import best_columns, is_optimal
 from rldp.designing.problem import Found, Problem, deadline_after
@@ -50,7 +50,7 @@ def polyopt(problem: Problem, channels: Sequence[Channel] = ()) -> Found:
                 "of S values.",
                 argument="pairs",
             )
-        return optimal_columns(replace(problem, guarantees=simplified(problem.guarantees)))
+        return most_information(replace(problem, guarantees=simplified(problem.guarantees)))
     found = best_columns(
         problem.p_su,
         problem.F.conditional_bounds[0],
@@ -74,7 +74,7 @@ def optimal(problem: Problem, channels: Sequence[Channel] = ()) -> Found:
         return error_programmes.optimal(problem, _columns(channels))
     if problem.F.is_simplex and problem.is_plain and not problem.hidden:
         return polyopt(replace(problem, pairs="distinct"))
-    return optimal_columns(problem, _columns(channels), _columns(problem.neighbours))
+    return most_information(problem, _columns(channels), _columns(problem.neighbours))
 
 
 def ldp_optimal(problem: Problem) -> Found:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal import ceiling
 from rldp.designing.optimal.chain_rule import chain_rule_bound
-from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.problem import Problem
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.solvers.one_thread import on_one_thread
@@ -44,6 +44,6 @@ def stack_ceiling(problem: Problem) -> float:
     kept = reduced(guarantees)
     if table.counts.size > _MOST_PROVED or not kept:
         return least
-    found = optimal_columns(replace(problem, guarantees=tuple(kept)))
+    found = most_information(replace(problem, guarantees=tuple(kept)))
     go_on_unless(found.is_interrupted)
     return min(least, found.bound)
