@@ -76,11 +76,11 @@ def test_any_two_conditionals_of_the_balls_occur_together(table, i):
 
 def refined(F, epsilon: float, n_rounds: int) -> Regions:
     regions = Regions(F, epsilon)
-    rounds = half_budgets._Rounds(F.table, epsilon, lambda: False)
+    cone = half_budgets._Cone(F.table, epsilon, Clock(np.inf))
     for _ in range(n_rounds):
-        rounds.close(regions.pricing())
-        regions.refine(rounds.in_use)
-        rounds.begin(regions)
+        cone.close(regions.pricing())
+        regions.refine(cone.in_use)
+        cone.begin(regions)
     return regions
 
 

@@ -7,16 +7,16 @@ that these columns break, and intervals are halved. The bound holds at any momen
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
-from rldp.designing.masters import Master, simple_columns
+from rldp.designing.masters import Master, scaled, simple_columns
 from rldp.designing.optimal.half_regions import Regions
+from rldp.designing.oracles.products import Priced, Products
 from rldp.designing.polyopt.product_pricing import ProductPricing
 from rldp.designing.problem import Found, how_ended
+from rldp.designing.rounds import Turn, rounds
 from rldp.designing.solvers.work import Clock
 from rldp.tables.table import Table
 from rldp.uncertainty import BudgetSet, UncertaintySet
@@ -38,24 +38,24 @@ def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Foun
     if not isinstance(F, BudgetSet) or not Regions.are_possible(F):
         return None
     early = Clock(_WORK_OF_COLUMNS)
-    regions, rounds = Regions(F, epsilon), _Rounds(F.table, epsilon, clock.passes(1.0))
-    master, is_interrupted = rounds.master, False
+    regions, cone = Regions(F, epsilon), _Cone(F.table, epsilon, clock)
+    master, is_interrupted = cone.master, False
     try:
-        rounds.close(regions.pricing())
-        bounds = [rounds.bound]
-        while not (rounds.is_over() or _has_stalled(bounds)):
+        cone.close(regions.pricing())
+        bounds = [cone.bound]
+        while clock.now() <= 1 and not _has_stalled(bounds):
             is_early = early.now() < 1
-            if not regions.refine(rounds.in_use) or regions.size > _MOST_NUMBERS:
+            if not regions.refine(cone.in_use) or regions.size > _MOST_NUMBERS:
                 break
-            rounds.begin(regions)
-            master = rounds.master if is_early else master
-            rounds.close(regions.pricing())
-            bounds.append(rounds.bound)
+            cone.begin(regions)
+            master = cone.master if is_early else master
+            cone.close(regions.pricing())
+            bounds.append(cone.bound)
     except KeyboardInterrupt:
         is_interrupted = True
     optimum = master.incumbent
-    ended = how_ended(optimum.value, rounds.bound, is_interrupted=is_interrupted)
-    return Found.of_columns(master.protocol(optimum), optimum.value, rounds.bound, ended)
+    ended = how_ended(optimum.value, cone.bound, is_interrupted=is_interrupted)
+    return Found.of_columns(master.protocol(optimum), optimum.value, cone.bound, ended)
 
 
 def _has_stalled(bounds: list[float]) -> bool:
@@ -63,11 +63,11 @@ def _has_stalled(bounds: list[float]) -> bool:
     return len(bounds) > _PATIENCE and bounds[-1] > (1 - _STALLED) * before
 
 
-class _Rounds:
-    """Column generation over regions that become smaller from round to round."""
+class _Cone:
+    """The optimum over regions that become smaller and smaller."""
 
-    def __init__(self, table: Table, epsilon: float, is_over: Callable[[], bool]) -> None:
-        self._p_su, self.is_over, self.bound = table.p_su, is_over, np.inf
+    def __init__(self, table: Table, epsilon: float, clock: Clock) -> None:
+        self._p_su, self._clock, self.bound = table.p_su, clock, np.inf
         self._is_counted = (table.p_su > 0) | (table.p_s == 0)[:, None]
         self._simple = simple_columns(table.p_su.shape, float(exp(epsilon)), distinct=True)
         self._columns = np.zeros((0, *table.p_su.shape))  # as large as vertices are
@@ -87,15 +87,18 @@ class _Rounds:
     def close(self, pricing: ProductPricing) -> None:
         """Add columns until none has a positive reduced cost, and lower the bound."""
         target = _CLOSED * self.master.unit
-        while True:
-            duals = self.master.duals(self.master.solved())
-            found = pricing.best(duals, target, self.is_over)
-            self.bound = min(self.bound, float(duals.sum()) + found.bound)
-            if not found.value.size or self.is_over():
-                return
+
+        def priced(duals: Array) -> Priced:
+            found = pricing.best(duals, target, self._clock.passes(1.0))
             new = pricing.products(found, _COLUMNS_PER_ROUND)
-            self.master.add(new)
             self._columns = np.concatenate([self._columns, new])
+            return Priced(scaled(new, self._p_su), found.bound)
+
+        self.master.bound = self.bound
+        try:
+            rounds(self.master, [Turn(Products(priced))], self._clock)
+        finally:
+            self.bound = self.master.bound
 
     @property
     def in_use(self) -> Array:
