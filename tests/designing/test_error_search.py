@@ -13,12 +13,12 @@ import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
 from rldp.designing import error_programmes, masters
 from rldp.designing.bounds.known_p_alone import error_ceiling
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.stack import stack
+from rldp.designing.tuning import closed_form_for_goal
 from rldp.utility.goal import goal_error
 from tests.support.cone import inequalities
 from tests.support.least_errors import columns_at_known, least_second_moment

@@ -9,9 +9,9 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, ParameterError, Table
+from rldp.designing.ceilings import chain_rule_bound
 from rldp.designing.most_information import most_information
 from rldp.designing.optimal import private_columns
-from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.private_columns import PrivateColumns, within_simplices
 from rldp.designing.problem import EFFORTS, Problem
 from rldp.uncertainty.simplex import SimplexSet

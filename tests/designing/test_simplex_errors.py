@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 import rldp
 from rldp.designing.bounds import BoundProblem
 from rldp.designing.bounds.inner import inner_error
+from rldp.designing.inner_sets import inner_simplices
 from rldp.designing.masters import begin_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing

@@ -16,12 +16,10 @@ from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.certify import proved
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.error_programmes import ERROR_BOUNDS
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.problem import Found, Problem, checked_effort, deadline_after, untold
-from rldp.designing.rivals import best_of, best_of_rivals
-from rldp.designing.shrunk import shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
+from rldp.designing.tuning import best_of, best_of_rivals, closed_form_for_goal, shrunk_closed_form
 from rldp.errors import ParameterError
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import moments

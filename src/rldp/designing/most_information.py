@@ -15,11 +15,10 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import exp
+from rldp.designing import ceilings
+from rldp.designing.ceilings import chain_rule_bound
+from rldp.designing.inner_sets import half_budget_optimum, inner_optimum
 from rldp.designing.masters import Master, scaled, simple_columns
-from rldp.designing.optimal import ceiling as ceilings
-from rldp.designing.optimal.chain_rule import chain_rule_bound
-from rldp.designing.optimal.half_budgets import half_budget_optimum
-from rldp.designing.optimal.inner_simplices import inner_optimum
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.boxes import Boxes
 from rldp.designing.oracles.cones import Cones
@@ -57,24 +56,30 @@ class _Search:
     problem: Problem
     private: PrivateColumns
     master: Master
-    cones: Cones
     clock: Clock
 
-    def follow(self, near: Array, prices: InformationPrices | None = None) -> None:
+    def cones(self, steps: int) -> Cones:
+        """Conic programmes that follow so many tangents."""
+        cells = self.private.weights.size
+        least = _LITTLE * self.problem.table.entropy
+        deadline = self.problem.deadline
+        return Cones(self.private, deadline, cells + _AT_ONCE, steps, least, self.clock)
+
+    def follow(self, near: Array, steps: int, prices: InformationPrices | None = None) -> None:
         """Price from columns that need not be private, and improve what is in use then."""
-        self.master.add(self.cones.columns(near, prices or self.master.prices))
+        self.master.add(self.cones(steps).columns(near, prices or self.master.prices))
         self.master.solved()
         self.improve()
 
     def improve(self, little: float = _LESS) -> None:
         """Price from the columns in use."""
-        self._rounds(Turn(self.cones, little, most=_ROUNDS, new=0))
+        self._rounds(Turn(self.cones(1), little, most=_ROUNDS, new=0))
 
     def look_further(self, most: int) -> None:
         """Price from new starts too, until that brings nothing more."""
         self.improve()
         patience = self.problem.effort.patience
-        self._rounds(Turn(self.cones, _LITTLE, patience, most=most, new=_AT_ONCE))
+        self._rounds(Turn(self.cones(_STEPS), _LITTLE, patience, most=most, new=_AT_ONCE))
 
     def prove(self) -> None:
         """Bound the reduced cost of any private column, and follow those where it is positive."""
@@ -86,7 +91,13 @@ class _Search:
         recent = np.concatenate([self.master.in_use, self.master.columns[-_RECENT:]])
         closed = _CLOSED * self.problem.table.entropy
         boxes = Boxes(
-            self.private, recent, self.cones, closed, self.problem.effort.boxes, self.clock, lower
+            self.private,
+            recent,
+            self.cones(_STEPS),
+            closed,
+            self.problem.effort.boxes,
+            self.clock,
+            lower,
         )
         while boxes.left > 0:
             self._rounds(Turn(boxes, most=1))
@@ -119,18 +130,16 @@ def most_information(
     factor = float(exp(problem.least_level))
     master.add(simple_columns(weights.shape, factor, distinct=not hidden))
     share = _JOINT_SHARE if private.is_joint else _POLISH_SHARE
-    least = _LITTLE * entropy
-    cones = Cones(private, deadline, weights.size + _AT_ONCE, _STEPS, least)
-    search = _Search(problem, private, master, cones, Clock(share * effort.work, deadline))
+    search = _Search(problem, private, master, Clock(share * effort.work, deadline))
     is_interrupted = is_hurried = False
     try:
         vertices = _bound(search, begin + part)
         is_large = not private.is_joint and private.is_linear
         nothing = InformationPrices(weights, np.zeros(weights.shape))
         if is_large and not hidden:
-            search.follow(scaled(_tell_u(p_su.shape), weights), nothing)
+            search.follow(scaled(_tell_u(p_su.shape), weights), 1, nothing)
         elif private.is_joint or hidden:
-            search.follow(scaled(vertices + 1e-9, weights), nothing)
+            search.follow(scaled(vertices + 1e-9, weights), 1, nothing)
         is_tied = is_large and any(isinstance(g.uncertainty, GivenU) for g in problem.guarantees)
         if not hidden and first.is_complete and not is_tied:  # across s, unlike PolyOpt's columns
             within = min(deadline, time.monotonic() + (part if private.is_joint else more))
@@ -176,7 +185,7 @@ def _begin_with_polyopt(search: _Search, limit: Limit, *, is_large: bool) -> boo
     master.add(private.pulled_in(found.columns))
     master.solved()
     if is_large:
-        search.follow(private.scaled(found.columns))
+        search.follow(private.scaled(found.columns), _STEPS)
     go_on_unless(found.is_interrupted)
     return found.ended == TIME
 

@@ -1,6 +1,6 @@
 """What the error is at least by simplices inside F, for tables whose extreme columns can be listed.
 
-A protocol that is private over F is private over simplices inside of it (`inner_simplices`), so its
+A protocol that is private over F is private over simplices inside of it (`inner_sets`), so its
 columns lie in the cone of PolyOpt for these simplices, and no error over that cone is smaller than
 the bound of `simplex_rounds`.
 """
@@ -8,8 +8,8 @@ the bound of `simplex_rounds`.
 from __future__ import annotations
 
 from rldp.designing.bounds.problem import BoundProblem
+from rldp.designing.inner_sets import inner_simplices
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.inner_simplices import inner_simplices
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.uncertainty import UncertaintySet

@@ -15,8 +15,6 @@ What is here is used by the searches of `designing`:
       └─► bounded_influence    for a limit of what one report may do
     simplex_rounds       the least error over PolyOpt's cone, and its proof
       └─► simplex_pricing ──► polyopt.exact_pricing, solvers.quadratic_bound
-    ceiling, chain_rule, stack_ceiling   what no protocol exceeds, for one guarantee and several
-    inner_simplices, half_budgets ──► half_regions   bounds from sets inside F
 
 Glossary
 --------
@@ -33,6 +31,6 @@ gap), and:
   it (F', on large tables).
 - cut: a linear inequality that every private column satisfies.
 - box: low ≤ T ≤ high, a node of branch and bound. chord: the line above t log t between its ends.
-- region: the columns with one s* and with τ in an interval, see `half_regions`.
+- region: the columns with one s* and with τ in an interval, see `inner_sets`.
 - work: nominal seconds by which a search ends, see `solvers.work`.
 """

@@ -16,7 +16,7 @@ class Priced(NamedTuple):
     excess: float
 
 
-class Products(Oracle):
+class Listed(Oracle):
     """Asks exact pricing at the duals; what it leaves open bounds every protocol of the cone."""
 
     def __init__(self, priced: Callable[[Array], Priced]) -> None:
