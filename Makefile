@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One thread of linear algebra for each process: two of them share two cores
 test test-quick: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: demo test test-quick check wheel bench ablation figures clean
+.PHONY: demo test test-quick check wheel docs bench ablation figures clean
 
 demo: .venv/demo
 	$(BIN)/rldp demo --force
@@ -24,8 +24,8 @@ test-quick: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 check: .venv/installed
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools docs
+	$(BIN)/ruff format --check src tests benchmarks tools docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -36,6 +36,11 @@ wheel:
 	else $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir $(WHEEL) .; fi
 	$(call install,$(WHEEL)/venv,"$$(echo $(WHEEL)/*.whl)[plot]")
 	cd $(WHEEL) && venv/bin/rldp demo
+
+# the site in build/site; every warning is an error
+docs: .venv/docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs -b html . build/site
+	@echo "build/site/index.html"
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
@@ -74,6 +79,11 @@ endef
 	$(call install,.venv,-e '.[dev]')
 	@if command -v java >/dev/null 2>&1; then $(MAKE) --no-print-directory spark || \
 		echo "pyspark could not be installed: the tests with Spark will be skipped"; fi
+	@touch .venv/demo $@
+
+# what the site needs; test-only parts stay out of it
+.venv/docs: pyproject.toml constraints.txt $(LOOPS)
+	$(call install,.venv,-e '.[docs]')
 	@touch .venv/demo $@
 
 # Spark is large and needs Java; without it everything else works and its tests are skipped

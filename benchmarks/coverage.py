@@ -11,12 +11,11 @@ import rldp
 from benchmarks.timing import Effort, show
 from rldp.channel import Channel, DenseChannel, UnaryChannel
 from rldp.estimation.identifiability import identifiability
-from rldp.estimation.interval_estimates import Figures
-from rldp.estimation.inversion import Inverse, inverted
-from rldp.estimation.likelihood_fit import maximum
+from rldp.estimation.interval_estimates import IntervalEstimates
+from rldp.estimation.inversion import Inverse, design_point, inverted
+from rldp.estimation.likelihood import maximum
 from rldp.estimation.moments import ListedMoments, Moments, moments
 from rldp.estimation.report_counts import ReportCounts, counts_from
-from rldp.estimation.weights_point import design_point
 
 Array = NDArray[np.float64]
 
@@ -164,7 +163,7 @@ def _rows(table: rldp.Table, name: str, n: int, *, is_interior: bool) -> Iterato
     ]  # fmt: skip
 
 
-def _holds(figures: Figures, truth: Array) -> NDArray[np.bool_]:
+def _holds(figures: IntervalEstimates, truth: Array) -> NDArray[np.bool_]:
     return np.asarray((figures.low <= truth + 1e-12) & (truth - 1e-12 <= figures.high))
 
 

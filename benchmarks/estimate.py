@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 import rldp
 from benchmarks.timing import Effort, best_of, show
 from rldp.channel import Channel
-from rldp.estimation.em import likelihood
-from rldp.estimation.inversion import Inverse, inverted
-from rldp.estimation.likelihood_fit import maximum
+from rldp.estimation.inversion import Inverse, design_point, inverted
+from rldp.estimation.likelihood import likelihood, maximum
 from rldp.estimation.moments import UnaryMoments, moments
 from rldp.estimation.report_counts import ReportCounts, counts_from
-from rldp.estimation.weights_point import design_point
 from rldp.utility.contrasts import sums_over_s, sums_over_u
 
 Array = NDArray[np.float64]

@@ -1,11 +1,15 @@
 """One Hypothesis profile for all tests, searches that end by work, and a studio to test.
 
-So the examples are the same on every run, and so is where a search stops.
+So the examples are the same on every run, and so are the cases that are run of tests with hundreds
+of them, and where a search stops.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import zlib
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -22,6 +26,35 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # a slow machine is no failure
 )
 settings.load_profile("laws")
+
+
+def pytest_addoption(parser):
+    whole = os.environ.get("RLDP_WHOLE_TESTS", "") not in ("", "0")
+    text = "run every case of tests that are marked `sampled` (also RLDP_WHOLE_TESTS=1)"
+    parser.addoption("--whole", action="store_true", default=whole, help=text)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Of the cases of a test that is marked `sampled(n)`, about one in n, the same on every run.
+
+    Which ones follows from their names alone, so that a new case changes nothing for the others.
+    A case that is asked for by its name always runs.
+    """
+    if config.getoption("whole") or any("[" in argument for argument in config.args):
+        return
+    of_test = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            of_test[item.nodeid.partition("[")[0]].append(item)
+    left_out = set()
+    for cases in of_test.values():
+        n = cases[0].get_closest_marker("sampled").args[0]
+        numbers = [zlib.crc32(item.name.encode()) for item in cases]
+        kept = [number % n == 0 or number == min(numbers) for number in numbers]
+        left_out.update(item for item, is_kept in zip(cases, kept, strict=True) if not is_kept)
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -14,12 +14,25 @@ import pytest
 import rldp
 from rldp import errors
 from tests.support.records import ENTRIES
+from tools import public_surface
 
 
 def test_the_public_names_are_sorted_and_there():
     assert rldp.__all__ == sorted(rldp.__all__)
     assert dir(rldp) == rldp.__all__
     for name in rldp.__all__:
+        assert getattr(rldp, name) is not None
+
+
+def test_the_public_surface_is_the_one_that_was_reviewed():
+    reviewed = public_surface.SURFACE.read_text(encoding="utf-8")
+    assert public_surface.surface() == reviewed, "If it is meant: python tools/public_surface.py"
+    assert "estimate(self, reports=None, *, counts=None" in reviewed
+
+
+def test_names_that_are_not_listed_stay_importable():
+    for name in ("FileError", "Audit", "DenseChannel", "promise_prices", "sklearn"):
+        assert name not in rldp.__all__
         assert getattr(rldp, name) is not None
 
 

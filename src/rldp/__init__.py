@@ -42,49 +42,57 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import rldp.datasets as datasets
     import rldp.levels as levels
-    from rldp.auditing.audit import Audit, audit
+    from rldp.auditing.audit import Audit as Audit
+    from rldp.auditing.audit import audit
     from rldp.auditing.read_matrix import read_matrix
-    from rldp.auditing.repeated import Repeated, repeated
-    from rldp.auditing.risk import Risk, risk
-    from rldp.channel import (
-        Channel,
-        ChoiceChannel,
-        DenseChannel,
-        IndependentChannel,
-        SetChannel,
-        UnaryChannel,
-    )
+    from rldp.auditing.repeated import Repeated as Repeated
+    from rldp.auditing.repeated import repeated
+    from rldp.auditing.risk import Risk as Risk
+    from rldp.auditing.risk import risk
+    from rldp.channel import Channel as Channel
+    from rldp.channel import ChoiceChannel as ChoiceChannel
+    from rldp.channel import DenseChannel as DenseChannel
+    from rldp.channel import IndependentChannel as IndependentChannel
+    from rldp.channel import SetChannel as SetChannel
+    from rldp.channel import UnaryChannel as UnaryChannel
     from rldp.designing.compare import compare
     from rldp.designing.design import design
-    from rldp.designing.prices import MergingPrice, PromisePrice, merging_prices, promise_prices
-    from rldp.designing.programmes import ceiling, srr_threshold
+    from rldp.designing.prices import MergingPrice as MergingPrice
+    from rldp.designing.prices import PromisePrice as PromisePrice
+    from rldp.designing.prices import merging_prices as merging_prices
+    from rldp.designing.prices import promise_prices as promise_prices
+    from rldp.designing.programmes import ceiling
+    from rldp.designing.programmes import srr_threshold as srr_threshold
     from rldp.designing.solve_epsilon import solve_epsilon
-    from rldp.errors import (
-        CertificateError,
-        DataError,
-        DoubtfulModelWarning,
-        FileError,
-        FreshDrawWarning,
-        KeptColumnsWarning,
-        LabelWarning,
-        MissingExtraError,
-        ParameterError,
-        ReadingWarning,
-        RldpError,
-        TooLargeError,
-    )
-    from rldp.estimation.identifiability import Identifiability, identifiability
+    from rldp.errors import CertificateError as CertificateError
+    from rldp.errors import DataError as DataError
+    from rldp.errors import DoubtfulModelWarning as DoubtfulModelWarning
+    from rldp.errors import FileError as FileError
+    from rldp.errors import FreshDrawWarning as FreshDrawWarning
+    from rldp.errors import KeptColumnsWarning as KeptColumnsWarning
+    from rldp.errors import LabelWarning as LabelWarning
+    from rldp.errors import MissingExtraError as MissingExtraError
+    from rldp.errors import ParameterError as ParameterError
+    from rldp.errors import ReadingWarning as ReadingWarning
+    from rldp.errors import RldpError
+    from rldp.errors import TooLargeError as TooLargeError
+    from rldp.estimation.identifiability import Identifiability as Identifiability
+    from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
-    from rldp.estimation.regression.result import Regression
-    from rldp.estimation.result import Estimate
-    from rldp.estimation.sample_size import Plan, Stratum, plan
+    from rldp.estimation.regression.result import Regression as Regression
+    from rldp.estimation.result import Estimate as Estimate
+    from rldp.estimation.sample_size import Plan as Plan
+    from rldp.estimation.sample_size import Stratum as Stratum
+    from rldp.estimation.sample_size import plan
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.release.randomness import Simulation, new_key
     from rldp.release.release_file import release_file
-    from rldp.release.several_reports import ChangedRecord, change_epsilon, changed_record
+    from rldp.release.several_reports import ChangedRecord as ChangedRecord
+    from rldp.release.several_reports import change_epsilon as change_epsilon
+    from rldp.release.several_reports import changed_record as changed_record
     from rldp.tables.read_table import read_table
     from rldp.tables.schema import Column, Schema
     from rldp.tables.table import Table
@@ -101,65 +109,35 @@ if TYPE_CHECKING:
         TotalVariationSet,
         UncertaintySet,
     )
-    from rldp.utility.goal import Goal, GoalError
-    from rldp.utility.robust import RobustUtility
+    from rldp.utility.goal import Goal
+    from rldp.utility.goal import GoalError as GoalError
+    from rldp.utility.robust import RobustUtility as RobustUtility
 
 __version__ = "0.1.0"
 
+# What users type. Other names, such as errors and the types of results, stay importable from here.
 __all__ = [
     "AllDistributions",
-    "Audit",
-    "CertificateError",
-    "ChangedRecord",
-    "Channel",
     "ChiSquareSet",
-    "ChoiceChannel",
     "Column",
-    "DataError",
-    "DenseChannel",
-    "DoubtfulModelWarning",
-    "Estimate",
-    "FileError",
     "FiniteKLSet",
-    "FreshDrawWarning",
     "GivenU",
     "Goal",
-    "GoalError",
     "Guarantee",
-    "Identifiability",
-    "IndependentChannel",
     "KLSet",
-    "KeptColumnsWarning",
     "KnownDistribution",
-    "LabelWarning",
-    "MergingPrice",
-    "MissingExtraError",
-    "ParameterError",
-    "Plan",
     "PolytopeSet",
-    "PromisePrice",
     "PublicProtocol",
-    "ReadingWarning",
-    "Regression",
     "ReleaseProtocol",
     "RenyiSet",
-    "Repeated",
-    "Risk",
     "RldpError",
-    "RobustUtility",
     "Schema",
-    "SetChannel",
     "Simulation",
-    "Stratum",
     "Table",
-    "TooLargeError",
     "TotalVariationSet",
-    "UnaryChannel",
     "UncertaintySet",
     "audit",
     "ceiling",
-    "change_epsilon",
-    "changed_record",
     "compare",
     "datasets",
     "design",
@@ -168,11 +146,9 @@ __all__ = [
     "identifiability",
     "levels",
     "load",
-    "merging_prices",
     "mutual_information",
     "new_key",
     "plan",
-    "promise_prices",
     "read_matrix",
     "read_table",
     "regress",
@@ -181,7 +157,6 @@ __all__ = [
     "risk",
     "sign",
     "solve_epsilon",
-    "srr_threshold",
     "verify",
 ]
 

@@ -202,6 +202,12 @@ def checked_number(
     return number
 
 
+def checked_share(value: object, argument: str, example: float) -> float:
+    """A number strictly between 0 and 1."""
+    expected = f"{argument} between 0 and 1, such as {example}"
+    return checked_number(value, expected, 0, 1, argument=argument)
+
+
 def checked_tuple(values: Any, expected: str, *, argument: str | None = None) -> tuple[Any, ...]:
     """Several values; a message says that `expected` was expected."""
     try:

@@ -94,13 +94,13 @@ def _is_name(name: str) -> bool:
 @each_page
 def test_every_part_of_a_class_or_module_exists(page):
     """`Table.counts` and `robust.smallest_informations`, for all classes and modules there are."""
-    homes = {name: [getattr(rldp, name)] for name in rldp.__all__ if name[0].isupper()}
+    pairs = {pair for code in _code(page) for pair in PART.findall(code)}
+    homes = {x: [getattr(rldp, x)] for x, _ in pairs if x[0].isupper() and hasattr(rldp, x)}
     for path in SOURCE.rglob("*.py"):
         if "_" in path.stem.strip("_"):  # others are common words
             module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
             homes.setdefault(path.stem, []).append(importlib.import_module(module))
-    named = {pair for code in _code(page) for pair in PART.findall(code) if pair[0] in homes}
-    named = {(home, part) for home, part in named if part != "py"}
+    named = {(home, part) for home, part in pairs if home in homes and part != "py"}
     assert not [f"{a}.{b}" for a, b in sorted(named) if not any(_has(h, b) for h in homes[a])]
 
 
@@ -135,3 +135,11 @@ def test_the_walks_through_the_code_name_each_file_once():
     times = Counter(name for code in CODE.findall(text) for name in FILE.findall(code))
     assert times["tables/record_files.py"] == 1
     assert not {name for name, n in times.items() if n > 1}
+
+
+def test_every_page_is_listed_on_the_front_page():
+    """A page that no list names cannot be found on the site."""
+    index = ROOT / "docs" / "index.md"
+    listed = set(re.findall(r"^(?:\.\./)?([\w/-]+)$", index.read_text(), re.MULTILINE))
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md") if path != index}
+    assert not pages - listed

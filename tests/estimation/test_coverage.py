@@ -12,10 +12,9 @@ from scipy.stats import binom
 import rldp
 from rldp.channel import DenseChannel, UnaryChannel
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.inversion import Inverse, inverted
+from rldp.estimation.inversion import Inverse, design_point, inverted
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.report_counts import counts_from
-from rldp.estimation.weights_point import design_point
 
 TABLES = {
     "2×2": rldp.Table([[29, 4], [46, 21]]),

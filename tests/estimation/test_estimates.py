@@ -12,12 +12,12 @@ from hypothesis.extra.numpy import arrays
 
 import rldp
 from rldp.channel import ChoiceChannel, DenseChannel, IndependentChannel, UnaryChannel
+from rldp.estimation.export import controlled_rounding, nearest_distribution
 from rldp.estimation.identifiability import bounds, identifiability
 from rldp.estimation.inversion import Inverse, inverted
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.prior_fit import prior_fit
 from rldp.estimation.report_counts import Counting, counts_from
-from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from tests.support.strategies import channels
 
 SHARES = st.floats(0.01, 1.0)

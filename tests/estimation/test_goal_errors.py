@@ -8,11 +8,10 @@ from rldp.channel import UnaryChannel
 from rldp.designing.closed_forms import unary
 from rldp.estimation import goal_errors
 from rldp.estimation.goal_errors import channel_error
-from rldp.estimation.inversion import Inverse, inverted
+from rldp.estimation.inversion import Inverse, design_point, inverted
 from rldp.estimation.mixin import estimate
 from rldp.estimation.moments import moments
 from rldp.estimation.report_counts import counts_from
-from rldp.estimation.weights_point import design_point
 
 TABLE = rldp.Table([[30, 10], [12, 50]])
 

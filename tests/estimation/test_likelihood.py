@@ -11,14 +11,14 @@ from scipy.stats import chi2
 
 import rldp
 from rldp.channel import DenseChannel, UnaryChannel
-from rldp.estimation.em import (
+from rldp.estimation.inversion import Inverse, inverted
+from rldp.estimation.likelihood import (
     ListedLikelihood,
     UnaryLikelihood,
     maximised,
+    maximum,
     polished,
 )
-from rldp.estimation.inversion import Inverse, inverted
-from rldp.estimation.likelihood_fit import maximum
 from rldp.estimation.moments import ListedMoments, moments
 from rldp.estimation.report_counts import Counting, counts_from
 
@@ -163,7 +163,7 @@ def test_words_too_many_to_list_have_the_same_estimate_and_intervals_that_hold_i
     codes = np.stack([cells // 2, cells % 2], axis=1)
     reports = p.release(codes, rng=rldp.Simulation(2))
     listed = p.estimate(reports, method="likelihood")
-    monkeypatch.setattr("rldp.estimation.em._MOST_ENTRIES", 10)
+    monkeypatch.setattr("rldp.estimation.likelihood._MOST_ENTRIES", 10)
     loose = p.estimate(reports, method="likelihood")
     assert isinstance(loose.fit.of, UnaryLikelihood)
     np.testing.assert_allclose(loose.estimate, listed.estimate, atol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, Goal, Table
 from rldp.cli import main
-from rldp.estimation.weights_point import design_point, weights_point
+from rldp.estimation.inversion import design_point, weights_point
 from rldp.presentation.estimate_texts import forgery_in_words
 
 F = ChiSquareSet(Table([[30, 10, 5], [10, 50, 20]]))

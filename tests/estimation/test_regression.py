@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 import rldp
 from rldp.estimation.moments import moments
-from rldp.estimation.regression.model import Model, Observations, Point, chances
+from rldp.estimation.regression.model import Model, ModelPoint, Observations, chances
 
 SCHEMA = rldp.Schema(
     (rldp.Column("income", ("low", "mid", "high")),), (rldp.Column("sex", ("f", "m")),)
@@ -149,7 +149,7 @@ def test_scores_and_information_are_the_derivatives():
     data = Observations(X, L, np.zeros(30), np.zeros((30, 3)), w, w**2)
     r = np.array([0.3, 0.7, 0.2, 0.0, 0.8, 1.0])
     model = Model(data, groups, np.array([1, 0, 1, 0, 0, 0], dtype=bool))
-    at = Point(rng.normal(size=(3, 2)), r)
+    at = ModelPoint(rng.normal(size=(3, 2)), r)
     found = model.slopes(at)
     size = at.B.size + 2
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import rldp
 from rldp.errors import DataError, ParameterError
 from rldp.release import randomness
-from rldp.release.cmac import Cmac, Texts, record_ids
+from rldp.release.cmac import Cmac, IdTexts, record_ids
 from rldp.release.randomness import Randomness, SecureWords, Simulation
 
 KEY = bytes(range(32))
@@ -165,7 +165,7 @@ def test_seeds_are_non_negative_integers(seed) -> None:
 def test_many_macs_at_once_are_the_macs_one_by_one(ends, head, middle, key) -> None:
     middles = [bytes([number] * middle) for number in range(len(ends))]
     bounds = np.cumsum([0, *map(len, ends)])
-    texts = Texts(np.frombuffer(b"".join(ends), np.uint8), bounds[:-1], np.diff(bounds))
+    texts = IdTexts(np.frombuffer(b"".join(ends), np.uint8), bounds[:-1], np.diff(bounds))
     between = np.frombuffer(b"".join(middles), np.uint8).reshape(len(ends), middle)
     tags = Cmac(key).tags(texts, head, between if middle else None)
     if len(set(map(len, ends))) == 1 and ends[0]:

@@ -3,7 +3,7 @@
 ```python   a session with `>>>`; output as doctest compares it, `...` for what is left out
 ```console  commands after `$ `, each with what it prints; exit code 0, or the next is `$ echo $?`;
             a block that shows no output at all is run for its exit codes
-```text, ```json, ```js   shown, not run
+```text, ```json, ```js   shown, not run; ```{toctree} lists pages of the site
 
 A block whose first line is `# not run: REASON` is shown only; REASONS are all that there are.
 """
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = ROOT / "docs" / "example"
 
-LANGUAGES = {"python", "console", "text", "json", "js", "r"}
+LANGUAGES = {"python", "console", "text", "json", "js", "r", "{toctree}"}
 REASONS = {"takes minutes", "needs Spark", "needs a cluster", "opens a page", "installs packages"}
 _NOT_RUN = "# not run: "
 _SHELL = set("|<>;&$*")

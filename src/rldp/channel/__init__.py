@@ -11,21 +11,27 @@ A choice or unary channel has a block for each s (or each cell). It is given by 
 the law of symbol z in the block that the person belongs to, and `other[b, z]`, the law in the
 blocks that the person does not belong to, which does not depend on the person. So neither the
 (n_s n_u)² entries of the one nor the (n_u + 1)^n_s outputs of the other are built unless needed.
-Files know a kind of channel by its entry in `rldp.channel.registry`.
 
-base         what every channel offers
+base         what every channel offers, and the kinds by the names that files know
 dense, independent, choice, sets, unary   the five kinds
 sum_laws     the distribution of a sum of independent variables, for unary channels
-registry     kinds of channels by name
 """
 
 from __future__ import annotations
 
-from rldp.channel.base import ANYONE, Channel, Comparisons, IntegerParts, Sides
+from rldp.channel.base import (
+    ANYONE,
+    CHANNELS,
+    Channel,
+    Comparisons,
+    IntegerParts,
+    Sides,
+    kind_of,
+    register,
+)
 from rldp.channel.choice import ChoiceChannel
 from rldp.channel.dense import DenseChannel
 from rldp.channel.independent import IndependentChannel
-from rldp.channel.registry import CHANNELS, kind_of, register
 from rldp.channel.sets import SetChannel
 from rldp.channel.unary import UnaryChannel
 

@@ -18,8 +18,8 @@ from rldp.channel.base import (
     in_units,
     integer_rows,
     largest_ratio,
+    register,
 )
-from rldp.channel.registry import register
 from rldp.errors import DataError
 from rldp.information import distribution, divergence_sum, relative_entropy_terms
 

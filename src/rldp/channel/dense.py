@@ -15,8 +15,8 @@ from rldp.channel.base import (
     integer_rows,
     largest_ratio,
     largest_ratio_between,
+    register,
 )
-from rldp.channel.registry import register
 from rldp.information import distribution, mutual_information, relative_entropy_terms
 
 

@@ -18,8 +18,8 @@ from rldp.channel.base import (
     checked,
     integer_rows,
     largest_ratio,
+    register,
 )
-from rldp.channel.registry import register
 from rldp.information import distribution, entropy_terms
 
 

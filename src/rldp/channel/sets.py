@@ -29,8 +29,8 @@ from rldp.channel.base import (
     largest_ratio,
     largest_ratio_between,
     naturals,
+    register,
 )
-from rldp.channel.registry import register
 from rldp.errors import DataError
 from rldp.information import distribution, relative_entropy_terms
 

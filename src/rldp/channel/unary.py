@@ -21,8 +21,8 @@ from rldp.channel.base import (
     integer_rows,
     largest_ratio,
     largest_ratio_between,
+    register,
 )
-from rldp.channel.registry import register
 from rldp.channel.sum_laws import Law, bracketing_laws, coins, expected_w_log_w
 from rldp.errors import DataError
 from rldp.information import distribution, divergence_sum, relative_entropy_terms

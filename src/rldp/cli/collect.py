@@ -148,7 +148,7 @@ def _store_of(public: str, store: str | None) -> str:
 
 
 def _checked_margin(margin: float) -> float:
-    from rldp.estimation.options import checked_share
+    from rldp.checks import checked_share
 
     return checked_share(margin, "margin", 0.01)
 

@@ -10,7 +10,7 @@ from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
-    from rldp.estimation.interval_estimates import Figures
+    from rldp.estimation.interval_estimates import IntervalEstimates
     from rldp.estimation.regression.result import Regression
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan
@@ -69,7 +69,7 @@ def _remarks(e: Estimate) -> None:
 def _grid(
     heads: tuple[str, str],
     labels: Sequence[tuple[str, str]],
-    figures: Figures,
+    figures: IntervalEstimates,
     shift: Sequence[float] | None = None,
     forged: int = 0,
 ) -> None:

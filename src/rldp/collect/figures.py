@@ -95,7 +95,7 @@ def _needed(collection: Collection, e: Estimate | None) -> int | None:
     """Reports for the margin in every cell, if the truth is as estimated; None if none suffice."""
     import numpy as np
 
-    from rldp.estimation.rounding import nearest_distribution
+    from rldp.estimation.export import nearest_distribution
     from rldp.estimation.sample_size import plan
 
     shape = collection.protocol.channel.shape

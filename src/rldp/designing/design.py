@@ -21,10 +21,9 @@ from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
 from rldp.designing.tuning import best_of, best_of_rivals, closed_form_for_goal, shrunk_closed_form
 from rldp.errors import ParameterError
-from rldp.estimation.inversion import Inverse
+from rldp.estimation.goal_errors import promised_influence
+from rldp.estimation.inversion import INFLUENCE, Inverse, weights_point
 from rldp.estimation.moments import moments
-from rldp.estimation.promised_influence import promised_influence
-from rldp.estimation.weights_point import INFLUENCE, weights_point
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
 from rldp.tables.limits import MOST_CELLS_SEARCHED, check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rldp.checks import checked_number
+from rldp.checks import checked_number, checked_share
 from rldp.designing.design import design
 from rldp.errors import ParameterError
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.options import checked_share
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.uncertainty import UncertaintySet
 from rldp.utility.goal import CELLS, INFORMATION, Goal

@@ -1,4 +1,4 @@
-"""Estimates as tidy tables, for frames and files."""
+"""Estimates as tidy tables for frames and files, and as integers with rounded margins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from scipy.optimize import Bounds, LinearConstraint, milp
 
+from rldp._types import Array, Integers
 from rldp.checks import checked_path
-from rldp.errors import MissingExtraError, ParameterError
-from rldp.estimation.interval_estimates import Figures
+from rldp.errors import DataError, MissingExtraError, ParameterError
+from rldp.estimation.interval_estimates import IntervalEstimates
 from rldp.io.atomic_files import whole_file
 from rldp.release.writers import write_rows
 from rldp.tables.schema import Schema
 from rldp.tables.sources import file_format, is_compressed
+from rldp.utility.contrasts import sums_over_s, sums_over_u
 
 _TOTAL = "(all)"
 _SDMX = {
@@ -25,7 +28,7 @@ _SDMX = {
 }
 
 
-class Estimated(Protocol):
+class Exported(Protocol):
     """What is exported of an estimate."""
 
     @property
@@ -37,19 +40,19 @@ class Estimated(Protocol):
         """Of confidence."""
 
     @property
-    def cells(self) -> Figures:
-        """Figures of all cells, shape (n_s, n_u)."""
+    def cells(self) -> IntervalEstimates:
+        """Estimates of all cells, shape (n_s, n_u)."""
 
     @property
-    def s(self) -> Figures:
-        """Figures of P(S=s)."""
+    def s(self) -> IntervalEstimates:
+        """Estimates of P(S=s)."""
 
     @property
-    def u(self) -> Figures:
-        """Figures of P(U=u)."""
+    def u(self) -> IntervalEstimates:
+        """Estimates of P(U=u)."""
 
 
-def tidy(e: Estimated, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
+def tidy(e: Exported, kind: str = "pyarrow", *, sdmx: bool = False) -> Any:
     """One row for each cell, then for each value of S and of U.
 
     Columns: those of the schema with their labels, "(all)" if a marginal sums over them; then
@@ -88,7 +91,7 @@ def framed(rows: Any, kind: str) -> Any:
             )
 
 
-def arrow_table(e: Estimated, *, sdmx: bool) -> Any:
+def arrow_table(e: Exported, *, sdmx: bool) -> Any:
     """The same as an Arrow table."""
     schema, total = e.schema, "_T" if sdmx else _TOTAL
     s = [schema.s_levels(code) for code in range(schema.n_s)]
@@ -117,7 +120,7 @@ def arrow_table(e: Estimated, *, sdmx: bool) -> Any:
     return pa.table(columns)
 
 
-def save(e: Estimated, path: str | os.PathLike[str], *, sdmx: bool = False) -> None:
+def save(e: Exported, path: str | os.PathLike[str], *, sdmx: bool = False) -> None:
     """Write the tidy table as CSV, TSV, Parquet or Arrow, by the name of the file."""
     save_rows(arrow_table(e, sdmx=sdmx), path)
 
@@ -130,8 +133,8 @@ def save_rows(rows: Any, path: str | os.PathLike[str]) -> None:
         write_rows(rows, form, file, compressed=is_compressed(target))
 
 
-def figure_records(names: list[str], figures: Figures) -> list[dict[str, Any]]:
-    """Figures as plain values, None where there is no number."""
+def figure_records(names: list[str], figures: IntervalEstimates) -> list[dict[str, Any]]:
+    """Estimates as plain values, None where there is no number."""
     fields = (*_SDMX, "estimate_in_interval", "identified")
     rows = zip(
         names, *(np.ravel(getattr(figures, field)).tolist() for field in fields), strict=True
@@ -145,3 +148,43 @@ def figure_records(names: list[str], figures: Figures) -> list[dict[str, Any]]:
 
 def _dimension(name: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name.upper())
+
+
+def nearest_distribution(p: Array) -> Array:
+    """The distribution with the least Euclidean distance to a vector.
+
+    >>> nearest_distribution(np.array([0.7, 0.5, -0.2]))
+    array([0.6, 0.4, 0. ])
+    """
+    ordered = np.sort(p)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(p) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    return np.asarray(np.maximum(p - excess[last], 0.0))
+
+
+def controlled_rounding(table: Array) -> Integers:
+    """A table of integers in which cells, row sums, column sums and the total are rounded.
+
+    Each becomes one of the two integers around it. Such a table always exists, because it is a flow
+    in a network. This one has the least total distance.
+
+    >>> controlled_rounding(np.array([[1.5, 1.5], [1.5, 1.5]])).sum(axis=0)
+    array([3, 3])
+    """
+    n_s, n_u = table.shape
+    exact = np.round(table, 9)
+    floor = np.floor(exact)
+    rest = (exact - floor).ravel()
+    sums = np.concatenate([sums_over_u(n_s, n_u), sums_over_s(n_s, n_u), np.ones((1, n_s * n_u))])
+    wanted = np.round(sums @ exact.ravel(), 6)
+    wanted[-1] = round(float(table.sum()))
+    done = sums @ floor.ravel()
+    result = milp(
+        1 - 2 * rest,
+        integrality=np.ones(len(rest), dtype=np.int64),
+        bounds=Bounds(np.zeros(len(rest)), np.ceil(rest)),
+        constraints=LinearConstraint(sums, np.floor(wanted) - done, np.ceil(wanted) - done),
+    )
+    if result.x is None:
+        raise DataError(f"Expected a table that can be rounded, got {table!r}.")
+    return np.asarray(floor + np.rint(result.x).reshape(table.shape), dtype=np.int64)

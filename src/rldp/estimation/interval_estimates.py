@@ -14,7 +14,7 @@ from rldp._types import Array, Flags
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class IntervalEstimates:
     """Estimates of some quantities, arrays of one shape.
 
     A quantity that is not identified has no estimate and no standard error (NaN): `low` and `high`
@@ -41,16 +41,17 @@ class Figures:
 
         An unbiased estimate of a share may lie below 0 or above 1, where no interval goes.
 
-        >>> low = Figures(np.array(-0.12), np.array(0.05), np.array(0.0), np.array(0.01), True)
+        >>> numbers = map(np.array, (-0.12, 0.05, 0.0, 0.01))
+        >>> low = IntervalEstimates(*numbers, identified=np.array(True))
         >>> float(low.estimate_in_interval)
         0.0
         """
         return np.clip(self.estimate, self.low, self.high)
 
-    def reshaped(self, shape: tuple[int, ...], name: str = "") -> Figures:
+    def reshaped(self, shape: tuple[int, ...], name: str = "") -> IntervalEstimates:
         """The same figures in another shape, under a name."""
         arrays = {field: getattr(self, field).reshape(shape) for field in _FIELDS}
-        return Figures(**arrays, name=name)
+        return IntervalEstimates(**arrays, name=name)
 
     def __repr__(self) -> str:
         """The figures as text, under their name."""
@@ -59,12 +60,12 @@ class Figures:
         return f"<{title}{', '.join(rows)}>"
 
 
-def together(parts: Sequence[Figures]) -> Figures:
-    """Figures of one axis, one part after the other."""
+def together(parts: Sequence[IntervalEstimates]) -> IntervalEstimates:
+    """Estimates of one axis, one part after the other."""
     arrays: dict[str, Any] = {
         field: np.concatenate([getattr(x, field) for x in parts]) for field in _FIELDS
     }
-    return Figures(**arrays)
+    return IntervalEstimates(**arrays)
 
 
 _FIELDS = ("estimate", "std_error", "low", "high", "identified")

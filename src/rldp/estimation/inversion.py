@@ -1,4 +1,4 @@
-r"""Unbiased estimates: the moments inverted, with their exact covariance.
+"""Unbiased estimates: the moments inverted, with their exact covariance.
 
 With p0 the smoothed frequencies of the design sample, or the uniform distribution, and W whitening
 the features at p0, the estimate of the vector p is
@@ -16,19 +16,58 @@ a time, and an `Inverse` that knows a structure of its channel never builds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from rldp._types import Array, Flags
-from rldp.errors import TooLargeError
-from rldp.estimation.interval_estimates import Figures, normal_quantile
+from rldp.channel import Channel
+from rldp.checks import checked_integer, shown
+from rldp.errors import DataError, ParameterError, TooLargeError
+from rldp.estimation.interval_estimates import IntervalEstimates, normal_quantile
 from rldp.estimation.moments import Moments, SetMoments, UnaryMoments
 from rldp.estimation.report_counts import ReportCounts
+from rldp.tables.table import Table
+
+INFLUENCE = "influence"  # option of a protocol: the limit, in digits that give the same number
+_POSITIVE = 1e-9  # share that keeps every cell above 0
+
+
+def design_point(channel: Channel, table: Table | None) -> Array:
+    """The frequencies of the design sample plus one record per cell; without one, uniform ones."""
+    n_s, n_u = channel.shape
+    if table is None:
+        return np.full(n_s * n_u, 1 / (n_s * n_u))
+    counts = table.counts.ravel() + 1.0
+    return np.asarray(counts / counts.sum())
+
+
+def weights_point(p: Any) -> Array:
+    """The same for a protocol, or for a channel with its table.
+
+    If its design limits the influence of a report, the point is where that was checked: the
+    frequencies of the sample.
+    """
+    table = getattr(p, "table", None)
+    point = design_point(p.channel, table)
+    if table is None or influence_limit(getattr(p, "options", {})) is None:
+        return point
+    return np.asarray((1 - _POSITIVE) * table.p_su.ravel() + _POSITIVE * point)
+
+
+def influence_limit(options: Mapping[str, str]) -> float | None:
+    """The limit that a protocol was designed with; None without one."""
+    try:
+        limit = float(options[INFLUENCE])
+    except (KeyError, ValueError):
+        return None
+    return limit if 0 < limit < math.inf else None
+
 
 _INVISIBLE = 1e-7  # a canonical correlation that 10^14 reports could not tell from 0
 _RTOL = 1e-8
@@ -327,7 +366,7 @@ class Inverted:
         """The map that says which quantities are identified."""
         return self.inverse
 
-    def figures(self, C: Array, level: float, family: int = 1) -> Figures:
+    def figures(self, C: Array, level: float, family: int = 1) -> IntervalEstimates:
         """Estimates of the rows of C with intervals for each, or for `family` at once.
 
         The interval of θ = c·p generalises Wilson's interval with continuity correction: θ is in it
@@ -362,7 +401,7 @@ class Inverted:
             slope = np.divide(top - second, width, out=np.zeros_like(top), where=width > 0)
             d = _reach(half, k, n * variance, slope - 2 * sign * rest * centre, rest, care)
             ends.append(np.clip(centre + sign * d, least, most))
-        return Figures(
+        return IntervalEstimates(
             theta, np.sqrt(variance), ends[0], ends[1], np.ones(len(theta), dtype=np.bool_)
         )
 
@@ -386,3 +425,58 @@ def inverted(inverse: Inverse, counts: ReportCounts) -> Inverted:
     # with unequal weights, deviations are taken from the weighted mean
     drift = inverse.shift(one - counts.mean)
     return Inverted(inverse, inverse.estimates(counts.mean), n, one, drift)
+
+
+def combined(
+    inverse: Inverse, parts: Mapping[str, ReportCounts], population: object
+) -> tuple[ReportCounts, Inverted]:
+    """All counts together, and the estimate of the table of the population.
+
+    In each stratum n of N people were drawn without replacement. So the sampling variance
+    (diag(p) - ppᵀ)/n is smaller by (diag(p) - ppᵀ)/N; the variance of the noise is unchanged.
+    Strata are then summed with weights N/ΣN.
+    """
+    sizes = population if isinstance(population, Mapping) else {"": population}
+    found = {label: _size(sizes, label, part.n) for label, part in parts.items()}
+    absent = set(sizes) - set(found)
+    if absent:
+        raise DataError(f"Expected reports of every stratum, got none of {min(absent)!r}.")
+    total = sum(found.values())
+    inverse.check_size("A finite population")
+    p, covariance = np.zeros(len(inverse.p0)), np.zeros((len(inverse.p0),) * 2)
+    projection = inverse.V @ inverse.V.T
+    for label, part in parts.items():
+        one, share = inverted(inverse, part), found[label] / total
+        q = np.maximum(one.p, 0.0)
+        q /= q.sum()
+        sampled = projection @ (np.diag(q) - np.outer(q, q)) @ projection / found[label]
+        p += share * one.p
+        covariance += share**2 * (one.covariance - sampled)
+    values, vectors = np.linalg.eigh(covariance)
+    covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    weights = {label: found[label] / total / part.weight for label, part in parts.items()}
+    counts = ReportCounts(
+        sums=np.sum([weights[x] * part.sums for x, part in parts.items()], axis=0),
+        squares=np.sum([weights[x] ** 2 * part.squares for x, part in parts.items()], axis=0),
+        n=sum(part.n for part in parts.values()),
+        weight=1.0,
+        squared_weight=sum(weights[x] ** 2 * part.squared_weight for x, part in parts.items()),
+    )
+    lost = sum((found[x] / total) ** 2 / found[x] for x in parts)
+    fraction = min(1.0, counts.effective_n * lost)
+    seen, n = counts.squares_mean, counts.effective_n
+    return counts, Inverted(inverse, p, n, seen, np.zeros(len(p)), covariance, fraction)
+
+
+def _size(sizes: Mapping[str, object], label: str, n: int) -> int:
+    where = f" of stratum {label!r}" if label else ""
+    if label not in sizes:
+        raise ParameterError(
+            f"Expected the population{where}, there are only {shown(list(sizes))}.",
+            argument="population",
+            label=label,
+        )
+    size = checked_integer(sizes[label], "population", 1, name=f"the population{where}")
+    if size < n:
+        raise DataError(f"Expected at most {size} reports, the size of the population, got {n}.")
+    return size

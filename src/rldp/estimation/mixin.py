@@ -1,17 +1,15 @@
-"""From a protocol and its reports to an estimate or a regression."""
+"""`p.estimate` and `p.regress`: from a protocol and its reports to an estimate or a regression."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from rldp._types import RecordProgress
 from rldp.channel import Channel
-from rldp.checks import shown
+from rldp.checks import MOST_COUNTED, checked_number, checked_share, is_one_of, shown
 from rldp.errors import DataError, ParameterError, Remedy
-from rldp.estimation.options import EstimateOptions, Method
-from rldp.estimation.weights_point import weights_point
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
 
@@ -23,6 +21,64 @@ if TYPE_CHECKING:
     from rldp.estimation.report_counts import ReportCounts
     from rldp.estimation.result import Estimate, Fit
     from rldp.release.report_labels import ReportLabels
+
+
+Method = Literal["inversion", "likelihood", "bayes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateOptions:
+    """The options of `p.estimate`, which documents them."""
+
+    method: Method = "inversion"
+    level: float = 0.95
+    simultaneous: bool = False
+    weights: Any = None
+    strata: Any = None
+    population: int | Mapping[str, int] | None = None
+    prior_records: float | None = None
+    column: str = "y"
+    allow_few: bool = False
+    encoding: str | None = None
+    progress: RecordProgress | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range, and options that exclude each other."""
+        if not is_one_of(self.method, get_args(Method)):
+            raise ParameterError(
+                f"Expected method as one of {', '.join(get_args(Method))}, "
+                f"got {shown(self.method)}.",
+                argument="method",
+            )
+        if not isinstance(self.column, str):
+            raise ParameterError(
+                f"Expected the name of the column of the reports, got {shown(self.column)}.",
+                argument="column",
+            )
+        object.__setattr__(self, "level", checked_share(self.level, "level", 0.95))
+        if (self.strata is not None) != isinstance(self.population, Mapping):
+            raise ParameterError(
+                "Expected strata together with a population that has a size for each label.",
+                argument="population" if self.strata is not None else "strata",
+            )
+        if self.population is not None and self.method != "inversion":
+            raise ParameterError(
+                f"Expected the method 'inversion' for a finite population, got {self.method!r}.",
+                argument="method",
+            )
+        if self.prior_records is not None:
+            object.__setattr__(self, "prior_records", self._checked_prior())
+
+    def _checked_prior(self) -> float:
+        if self.method != "bayes":
+            raise ParameterError(
+                f"Expected prior_records with the method 'bayes' only, got {self.method!r}.",
+                argument="prior_records",
+            )
+        return checked_number(
+            self.prior_records, "prior_records > 0", 0, MOST_COUNTED, argument="prior_records"
+        )
+
 
 FEWEST_REPORTS = 30  # with fewer, asymptotic intervals are given only if asked for
 
@@ -163,7 +219,7 @@ class Estimating:
 
 
 @dataclass(frozen=True)
-class _Matrix:
+class _ChannelReports:
     """A channel without a protocol: its reports have no fingerprint."""
 
     channel: Channel
@@ -200,7 +256,7 @@ def estimate(
     [0.5, 0.5]
     """
     _check_shape(channel, table)
-    return _estimate(_Matrix(channel, table), reports, counts, EstimateOptions(**options))
+    return _estimate(_ChannelReports(channel, table), reports, counts, EstimateOptions(**options))
 
 
 def regress(p: Any, reports: Any, *, table: Table | None = None, **options: Any) -> Regression:
@@ -222,10 +278,11 @@ def regress(p: Any, reports: Any, *, table: Table | None = None, **options: Any)
             argument="table",
         )
     _check_shape(p, table)
-    return _regress(_Matrix(p, table), reports, options)
+    return _regress(_ChannelReports(p, table), reports, options)
 
 
 def _regress(p: _Reported, reports: Any, options: Mapping[str, Any]) -> Regression:
+    from rldp.estimation.inversion import weights_point
     from rldp.estimation.regression.regress import RegressionOptions
     from rldp.estimation.regression.regress import regress as fitted
 
@@ -243,11 +300,10 @@ def _check_shape(channel: Channel, table: Table) -> None:
 
 
 def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions) -> Estimate:
-    from rldp.estimation.inversion import Inverse, inverted
+    from rldp.estimation.goal_errors import promised_influence
+    from rldp.estimation.inversion import Inverse, combined, inverted, weights_point
     from rldp.estimation.moments import moments
-    from rldp.estimation.promised_influence import promised_influence
     from rldp.estimation.result import Estimate
-    from rldp.estimation.strata import combined
 
     table = getattr(p, "table", None)
     features = moments(p.channel)
@@ -320,7 +376,7 @@ def _fit(
         case "inversion":
             return first
         case "likelihood":
-            from rldp.estimation.likelihood_fit import maximum
+            from rldp.estimation.likelihood import maximum
 
             return maximum(inverse, counts, first)
         case "bayes":

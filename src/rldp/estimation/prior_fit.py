@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rldp._types import Array
-from rldp.estimation.interval_estimates import Figures, normal_quantile
+from rldp.estimation.interval_estimates import IntervalEstimates, normal_quantile
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.report_counts import ReportCounts
 
@@ -40,14 +40,14 @@ class PriorFit:
         """Covariances of the estimates of C_j·p and D_j·p."""
         return np.asarray(((C @ self.covariance) * D).sum(axis=1))
 
-    def figures(self, C: Array, level: float, family: int = 1) -> Figures:
+    def figures(self, C: Array, level: float, family: int = 1) -> IntervalEstimates:
         """Estimates of the rows of C ± z posterior standard deviations, within their range."""
         theta = C @ self.p
         error = np.sqrt(np.maximum(0.0, self.covariances(C, C)))
         least, most = C.min(axis=1), C.max(axis=1)
         centre = np.clip(theta, least, most)
         half = normal_quantile(level, family) * error
-        return Figures(
+        return IntervalEstimates(
             theta,
             error,
             np.clip(centre - half, least, most),

@@ -15,12 +15,12 @@ from scipy.special import chdtrc, ndtr
 from rldp._types import Array, Flags, Integers
 from rldp.checks import as_array, checked_integer
 from rldp.errors import DataError
+from rldp.estimation.export import controlled_rounding, nearest_distribution
+from rldp.estimation.goal_errors import PromisedInfluence, largest_weights
 from rldp.estimation.identifiability import bounds, full_table
-from rldp.estimation.interval_estimates import Figures, normal_quantile, together
+from rldp.estimation.interval_estimates import IntervalEstimates, normal_quantile, together
 from rldp.estimation.inversion import Inverse, Inverted, some_rows
-from rldp.estimation.promised_influence import PromisedInfluence, largest_weights
 from rldp.estimation.report_counts import ReportCounts
-from rldp.estimation.rounding import controlled_rounding, nearest_distribution
 from rldp.tables.schema import Schema
 from rldp.utility.contrasts import chosen_cells, each_cell, each_s, each_u
 
@@ -45,7 +45,7 @@ class Fit(Protocol):
     def identified_by(self) -> Inverse | None:
         """The map that says which quantities are identified, None if all have an estimate."""
 
-    def figures(self, C: Array, level: float, family: int = 1) -> Figures:
+    def figures(self, C: Array, level: float, family: int = 1) -> IntervalEstimates:
         """Estimates of the rows of C, with intervals."""
 
 
@@ -99,13 +99,13 @@ class Estimate:
         return self.schema.n_s, self.schema.n_u
 
     @cached_property
-    def cells(self) -> Figures:
-        """Figures of all cells."""
+    def cells(self) -> IntervalEstimates:
+        """Estimates of all cells."""
         return self._figures(each_cell(*self._shape)).reshaped(self._shape)
 
     @property
     def estimate(self) -> Array:
-        """Estimated P(S=s, U=u)."""
+        """Exported P(S=s, U=u)."""
         return self.cells.estimate
 
     @property
@@ -129,25 +129,25 @@ class Estimate:
         return self.cells.identified
 
     @cached_property
-    def s(self) -> Figures:
-        """Figures of P(S=s), shape (n_s,)."""
+    def s(self) -> IntervalEstimates:
+        """Estimates of P(S=s), shape (n_s,)."""
         return self._figures(each_s(*self._shape))
 
     @cached_property
-    def u(self) -> Figures:
-        """Figures of P(U=u), shape (n_u,)."""
+    def u(self) -> IntervalEstimates:
+        """Estimates of P(U=u), shape (n_u,)."""
         return self._figures(each_u(*self._shape))
 
     @cached_property
-    def u_given_s(self) -> Figures:
-        """Figures of P(U=u | S=s), shape (n_s, n_u)."""
+    def u_given_s(self) -> IntervalEstimates:
+        """Estimates of P(U=u | S=s), shape (n_s, n_u)."""
         n_s, n_u = self._shape
         whole = np.repeat(np.arange(n_s), n_u)
         return self._conditionals(each_s(n_s, n_u), whole)
 
     @cached_property
-    def s_given_u(self) -> Figures:
-        """Figures of P(S=s | U=u), shape (n_s, n_u)."""
+    def s_given_u(self) -> IntervalEstimates:
+        """Estimates of P(S=s | U=u), shape (n_s, n_u)."""
         n_s, n_u = self._shape
         whole = np.tile(np.arange(n_u), n_s)
         return self._conditionals(each_u(n_s, n_u), whole)
@@ -161,18 +161,18 @@ class Estimate:
         """Coefficients of the cells with these labels, {column: label}, shape (n_s, n_u)."""
         return chosen_cells(self.schema, labels)
 
-    def linear(self, coefficients: ArrayLike, name: str = "") -> Figures:
-        """Figures of Σ coefficients[s, u] P(s, u), or of several: shape (..., n_s, n_u)."""
+    def linear(self, coefficients: ArrayLike, name: str = "") -> IntervalEstimates:
+        """Estimates of Σ coefficients[s, u] P(s, u), or of several: shape (..., n_s, n_u)."""
         values = self._coefficients(coefficients)
         figures = self._figures(values.reshape(-1, *self._shape))
         return figures.reshaped(values.shape[:-2], name)
 
-    def difference(self, a: ArrayLike, b: ArrayLike, name: str = "") -> Figures:
-        """Figures of the difference of two groups of cells, given as masks or coefficients."""
+    def difference(self, a: ArrayLike, b: ArrayLike, name: str = "") -> IntervalEstimates:
+        """Estimates of the difference of two groups of cells, given as masks or coefficients."""
         return self.linear(self._coefficients(a) - self._coefficients(b), name)
 
-    def ratio(self, a: ArrayLike, b: ArrayLike, name: str = "") -> Figures:
-        """Figures of the quotient of two combinations; shapes as in `linear`.
+    def ratio(self, a: ArrayLike, b: ArrayLike, name: str = "") -> IntervalEstimates:
+        """Estimates of the quotient of two combinations; shapes as in `linear`.
 
         Standard errors by the delta method, intervals by Fieller's theorem: all r for which
         a - r b = 0 is not rejected; infinite if b may be 0.
@@ -296,13 +296,13 @@ class Estimate:
     def _family(self, rows: int) -> int:
         return rows if self.simultaneous else 1
 
-    def _figures(self, C: Array) -> Figures:
-        """Figures of combinations of cells, shape (rows, n_s, n_u), some of them at a time."""
+    def _figures(self, C: Array) -> IntervalEstimates:
+        """Estimates of combinations of cells, shape (rows, n_s, n_u), some of them at a time."""
         family = self._family(len(C))
         return together([self._figures_of(rows, family) for rows in self._rows(C)])
 
-    def _figures_of(self, C: Array, family: int) -> Figures:
-        """Figures of the rows of C: bounds where they are not identified."""
+    def _figures_of(self, C: Array, family: int) -> IntervalEstimates:
+        """Estimates of the rows of C: bounds where they are not identified."""
         by = self.fit.identified_by
         hidden = np.zeros(len(C), dtype=np.bool_) if by is None else ~by.identified(C)
         known = self.fit.figures(C[~hidden], self.level, family)
@@ -314,10 +314,10 @@ class Estimate:
         low[hidden], high[hidden] = bounds(
             by, self.inverted.p, self.inverted.covariance, C[hidden], self.level
         )
-        return Figures(estimate, error, low, high, ~hidden)
+        return IntervalEstimates(estimate, error, low, high, ~hidden)
 
-    def _conditionals(self, wholes: Array, whole: Integers) -> Figures:
-        """Figures of each cell within its whole, the rows of `wholes` with these numbers."""
+    def _conditionals(self, wholes: Array, whole: Integers) -> IntervalEstimates:
+        """Estimates of each cell within its whole, the rows of `wholes` with these numbers."""
         size, every = len(whole), each_cell(*self._shape)
         step = len(next(self._rows(every)))
         parts = [
@@ -333,7 +333,7 @@ class Estimate:
 
     def _ratios_of(
         self, over: Array, under: Array, limits: tuple[float, float], family: int
-    ) -> Figures:
+    ) -> IntervalEstimates:
         by = self.fit.identified_by
         a, b = over @ self.fit.p, under @ self.fit.p
         v_aa, v_ab, v_bb = (
@@ -355,7 +355,7 @@ class Estimate:
         low = np.where(usable, np.clip((half - spread) / safe, *limits), limits[0])
         high = np.where(usable, np.clip((half + spread) / safe, *limits), limits[1])
         nan = np.where(known, 0.0, np.nan)
-        return Figures(r + nan, error + nan, low, high, known)
+        return IntervalEstimates(r + nan, error + nan, low, high, known)
 
     def _coefficients(self, values: ArrayLike) -> Array:
         C = as_array(values, f"coefficients as numbers of shape {self._shape}")

@@ -14,13 +14,18 @@ from scipy.special import ndtr
 
 from rldp._types import Array, Integers
 from rldp.channel import Channel
-from rldp.checks import MOST_COUNTED, as_array, checked_mapping, checked_number, shown
+from rldp.checks import (
+    MOST_COUNTED,
+    as_array,
+    checked_mapping,
+    checked_number,
+    checked_share,
+    shown,
+)
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.inversion import Inverse
+from rldp.estimation.inversion import Inverse, weights_point
 from rldp.estimation.moments import moments
-from rldp.estimation.options import checked_share
-from rldp.estimation.weights_point import weights_point
 from rldp.information import distribution
 from rldp.tables.schema import Schema
 from rldp.utility.contrasts import chosen_cells
@@ -181,16 +186,16 @@ def plan(
     return found
 
 
-class _Part(NamedTuple):
+class _PlannedPart(NamedTuple):
     share: float
     p: Array
     reports: float
 
 
-def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_Part]:
+def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_PlannedPart]:
     """What each stratum counts for, its distribution, and its share of the reports."""
     if strata is None:
-        return [_Part(1.0, everyone.ravel(), 1.0)]
+        return [_PlannedPart(1.0, everyone.ravel(), 1.0)]
     parts = []
     for label, stratum in checked_mapping(strata, "{label: Stratum(share)}", "strata").items():
         if not isinstance(stratum, Stratum):
@@ -204,7 +209,7 @@ def _parts(strata: Mapping[str, Stratum] | None, everyone: Array) -> list[_Part]
         reports = share if stratum.reports is None else stratum.reports
         reports = checked_number(reports, expected, 0, 2, argument="strata")
         p = everyone if stratum.distribution_su is None else stratum.distribution_su
-        parts.append(_Part(share, distribution(p, everyone.shape).ravel(), reports))
+        parts.append(_PlannedPart(share, distribution(p, everyone.shape).ravel(), reports))
     for what, total in (
         ("shares", math.fsum(part.share for part in parts)),
         ("shares of reports", math.fsum(part.reports for part in parts)),

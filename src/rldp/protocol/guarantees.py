@@ -108,7 +108,7 @@ def _knows_document(promised: Guarantee | Claim) -> Document:
     return {"knows": list(promised.knows)} if promised.knows else {}
 
 
-class Promise(NamedTuple):
+class _WrittenGuarantee(NamedTuple):
     """What a whole file says of one guarantee; version 1 has ε in the place of levels."""
 
     uncertainty: UncertaintySet
@@ -122,25 +122,25 @@ class Promise(NamedTuple):
         return CertifiedGuarantee(guarantee, self.certificate)
 
 
-def promises_from(document: Document, schema: Schema) -> list[Promise]:
+def promises_from(document: Document, schema: Schema) -> list[_WrittenGuarantee]:
     """What a whole file promises; the first is over its own F."""
     if document["version"] == 1:
-        return [_promise_from(document, schema)]
+        return [_written_from(document, schema)]
     listed = _listed(document, "guarantees", {"uncertainty", "levels", "certificate"})
-    promises = [_promise_from(promise, schema) for promise in listed]
+    promises = [_written_from(promise, schema) for promise in listed]
     if promises[0].knows:
         raise DataError("Expected the first guarantee for someone who knows no part of U.")
     return promises
 
 
-def _promise_from(document: Document, schema: Schema) -> Promise:
+def _written_from(document: Document, schema: Schema) -> _WrittenGuarantee:
     F = documents.uncertainty_from(documents.typed(document, "uncertainty", dict), schema)
     knows = _knows_from(document)
     n_parts = Part.of(schema, knows).n_values if knows else None
     given = documents.typed(document, "certificate", dict)
     certificate = documents.certificate_from(given, F, n_parts)
     levels = as_levels(_levels_from(document["levels"]), F.table) if "levels" in document else None
-    return Promise(F, levels, certificate, knows)
+    return _WrittenGuarantee(F, levels, certificate, knows)
 
 
 def _knows_from(document: Document) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ _GROUP, _BASE = 8, 10**8  # digits of a word
 _POWERS = [10**k for k in range(1, 20)]
 
 
-class Texts(NamedTuple):
-    """Texts inside an array of bytes.
+class IdTexts(NamedTuple):
+    """IdTexts inside an array of bytes.
 
     Args:
         data: the bytes.
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
 class RecordIds(Protocol):
     """Ids of records in their order."""
 
-    def texts(self, first: int, n: int) -> Texts:
+    def texts(self, first: int, n: int) -> IdTexts:
         """The texts of the ids first, first + 1, ..., first + n - 1."""
 
 
@@ -57,13 +57,13 @@ class TextIds:
         self._bounds = bounds[texts.offset :]
         self._data = np.frombuffer(b"" if data is None else data, dtype=np.uint8)
 
-    def texts(self, first: int, n: int) -> Texts:
+    def texts(self, first: int, n: int) -> IdTexts:
         """A part of the buffer."""
         bounds = self._bounds[first : first + n + 1]
         data = self._data[bounds[0] : bounds[-1]]
         sizes = np.diff(bounds)
         is_regular = n > 0 and sizes.min() == sizes.max()
-        return Texts(data, bounds[:-1] - bounds[0], sizes, int(sizes[0]) if is_regular else 0)
+        return IdTexts(data, bounds[:-1] - bounds[0], sizes, int(sizes[0]) if is_regular else 0)
 
 
 class IntegerIds:
@@ -79,7 +79,7 @@ class IntegerIds:
         """Take an array of integers."""
         self._values = values
 
-    def texts(self, first: int, n: int) -> Texts:
+    def texts(self, first: int, n: int) -> IdTexts:
         """Digits with zeros before them, which do not belong to the text."""
         values = self._values[first : first + n].astype(np.uint64)
         largest, smallest = (int(values.max()), int(values.min())) if n else (0, 0)
@@ -97,7 +97,7 @@ class IntegerIds:
         step = _GROUP * width
         starts = np.arange(step, step * (n + 1), step, dtype=np.int64) - sizes
         is_regular = len(str(smallest)) == len(str(largest))
-        return Texts(digits.reshape(-1).view(np.uint8), starts, sizes, step if is_regular else 0)
+        return IdTexts(digits.reshape(-1).view(np.uint8), starts, sizes, step if is_regular else 0)
 
 
 def _digits(values: Words) -> Words:
@@ -146,7 +146,7 @@ class Cmac:
         self._ends = _table(rows)  # what is added to a block with so many bytes
 
     def tags(
-        self, texts: Texts, head: bytes, middles: NDArray[np.uint8] | None = None
+        self, texts: IdTexts, head: bytes, middles: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint64]:
         """The tags of messages, shape (n, 2): the two halves of each, lowest byte first.
 

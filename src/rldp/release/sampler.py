@@ -58,8 +58,8 @@ class Released(Protocol):
         """Reports ⇄ labels."""
 
 
-class Rows(Protocol):
-    """Rows of a table from which single words draw."""
+class TableRows(Protocol):
+    """TableRows of a table from which single words draw."""
 
     @property
     def n_outputs(self) -> int:
@@ -85,7 +85,7 @@ class Sampler(ABC):
         """
 
     @abstractmethod
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """The rows, and the number of the row among them, that each word of a record draws from."""
 
     def empty(self, n: int) -> NDArray[Any]:
@@ -107,7 +107,7 @@ class RowSampler(Sampler):
         """One word, one output."""
         return self._rows.draw_codes((s, u), self.shape, words[:, 0], out, room)
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row."""
         return [(self._rows, s * self.shape[1] + u)]
 
@@ -135,7 +135,7 @@ class PairSampler(Sampler):
         out += second
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row for S and one for U."""
         return [(self._s, s), (self._u, u)]
 
@@ -163,7 +163,7 @@ class BlockSampler(Sampler):
         np.subtract(self._rows.draw(rows, words, room), 1, out=out, dtype=self.dtype)
         return True
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """The row of the cell for its own block, and that of the block for all others."""
         cell = s * self.shape[1] + u
         own = int(self._block[cell])
@@ -172,7 +172,7 @@ class BlockSampler(Sampler):
 
 
 class LazySampler(Sampler):
-    """Rows of thousands of outputs, each summed up when somebody draws from it.
+    """TableRows of thousands of outputs, each summed up when somebody draws from it.
 
     Of the 2^bits values of the highest bits of a word, those from N[0] + ... + N[y-1] up to, but
     without, N[0] + ... + N[y] give y. So exactly N[y] give y, and nothing is kept but the rows of
@@ -204,7 +204,7 @@ class LazySampler(Sampler):
         """Where the values of each output end."""
         return np.cumsum(self.channel.integer_row(self._integers, s, u))
 
-    def tables(self, s: int, u: int) -> list[tuple[Rows, int]]:
+    def tables(self, s: int, u: int) -> list[tuple[TableRows, int]]:
         """One row."""
         return [(SummedRows(self), s * self.shape[1] + u)]
 

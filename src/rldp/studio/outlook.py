@@ -10,10 +10,9 @@ from rldp._types import Array
 from rldp.auditing.audit import given_part, promise
 from rldp.channel import Channel
 from rldp.errors import ParameterError
-from rldp.estimation.inversion import Inverse
+from rldp.estimation.inversion import Inverse, design_point
 from rldp.estimation.moments import moments
 from rldp.estimation.sample_size import Plan
-from rldp.estimation.weights_point import design_point
 from rldp.tables.table import Table
 from rldp.uncertainty import UncertaintySet
 from rldp.utility.contrasts import sums_over_u

@@ -1,4 +1,4 @@
-"""What is explained: a partition of the cells of the table, each part with a name."""
+"""What a regression explains: a partition of the cells of the table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
-from rldp.checks import as_array, is_one_of, shown
+from rldp.checks import (
+    as_array,
+    is_one_of,
+    shown,
+)
 from rldp.errors import ParameterError
 from rldp.tables.schema import Schema, shown_list
 from rldp.utility.contrasts import chosen_cells
@@ -18,7 +22,7 @@ EVENT, NO_EVENT = "yes", "no"
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class OutcomePartition:
     """A partition of the cells.
 
     Args:
@@ -43,7 +47,7 @@ class Outcome:
         """Coefficients of the probability of each value, shape (values, cells)."""
         return np.asarray(np.arange(self.size)[:, None] == self.groups, dtype=float)
 
-    def with_baseline(self, name: str | None) -> Outcome:
+    def with_baseline(self, name: str | None) -> OutcomePartition:
         """The same with another value to compare with."""
         if name is None:
             return self
@@ -55,7 +59,7 @@ class Outcome:
             )
         order = [self.names.index(name)]
         order += [place for place in range(self.size) if place not in order]
-        return Outcome(
+        return OutcomePartition(
             self.title,
             tuple(self.names[place] for place in order),
             np.argsort(order)[self.groups],
@@ -63,7 +67,7 @@ class Outcome:
         )
 
 
-def outcome(schema: Schema, choice: Any) -> Outcome:
+def outcome(schema: Schema, choice: Any) -> OutcomePartition:
     """The outcome that was asked for.
 
     Args:
@@ -91,17 +95,17 @@ def outcome(schema: Schema, choice: Any) -> Outcome:
     return _partition(choice, column.labels, codes, others)
 
 
-def _partition(title: str, labels: tuple[str, ...], codes: Indices, rest: str) -> Outcome:
+def _partition(title: str, labels: tuple[str, ...], codes: Indices, rest: str) -> OutcomePartition:
     if len(labels) < 2:
         raise ParameterError(
             f"Expected an outcome with at least two values, {title!r} has one.",
             argument="outcome",
             column=title,
         )
-    return Outcome(title, tuple(labels), np.asarray(codes), rest)
+    return OutcomePartition(title, tuple(labels), np.asarray(codes), rest)
 
 
-def _event(schema: Schema, where: Mapping[str, str]) -> Outcome:
+def _event(schema: Schema, where: Mapping[str, str]) -> OutcomePartition:
     if not where:
         raise ParameterError("Expected an event as {column: label}, got {}.", argument="outcome")
     mask = chosen_cells(schema, where).ravel() > 0
@@ -109,7 +113,7 @@ def _event(schema: Schema, where: Mapping[str, str]) -> Outcome:
     return _binary(schema, title, mask)
 
 
-def _masked(schema: Schema, mask: Any) -> Outcome:
+def _masked(schema: Schema, mask: Any) -> OutcomePartition:
     expected = (
         f"an outcome as 's', 'u', the name of a column, an event {{column: label}} or a mask of "
         f"shape {(schema.n_s, schema.n_u)}"
@@ -120,7 +124,7 @@ def _masked(schema: Schema, mask: Any) -> Outcome:
     return _binary(schema, "event", values.ravel() > 0)
 
 
-def _binary(schema: Schema, title: str, mask: Flags) -> Outcome:
+def _binary(schema: Schema, title: str, mask: Flags) -> OutcomePartition:
     if mask.all() or not mask.any():
         raise ParameterError(
             f"Expected an event of some cells of the table, not of {int(mask.sum())} of "
@@ -128,7 +132,7 @@ def _binary(schema: Schema, title: str, mask: Flags) -> Outcome:
             argument="outcome",
         )
     names = ", ".join(column.name for column in schema.sensitive + schema.useful)
-    return Outcome(title, (NO_EVENT, EVENT), mask.astype(np.intp), f"the cell of {names}")
+    return OutcomePartition(title, (NO_EVENT, EVENT), mask.astype(np.intp), f"the cell of {names}")
 
 
 def _unknown(choice: str, columns: list[str]) -> ParameterError:

@@ -11,19 +11,36 @@ import numpy as np
 
 from rldp._types import Array, Flags, Integers, RecordProgress
 from rldp.channel import Channel
-from rldp.checks import checked_mapping, checked_texts, discreet, is_one_of, shown
+from rldp.checks import (
+    checked_mapping,
+    checked_share,
+    checked_texts,
+    discreet,
+    is_one_of,
+    shown,
+)
 from rldp.errors import DataError, DoubtfulModelWarning, ParameterError, Remedy
 from rldp.estimation.inversion import Inverse
 from rldp.estimation.moments import Moments, UnaryMoments, moments
-from rldp.estimation.options import checked_share
-from rldp.estimation.regression.coding import Coding, Values, check_independent, read_values
-from rldp.estimation.regression.fit import Fit, NoMaximumError, by_moments, maximum_likelihood
-from rldp.estimation.regression.model import Observations
-from rldp.estimation.regression.outcome import EVENT, Outcome, outcome
+from rldp.estimation.read_reports import ReportOrigin
+from rldp.estimation.regression.covariates import (
+    Coding,
+    CovariateRows,
+    RowReader,
+    Values,
+    check_independent,
+    read_values,
+)
+from rldp.estimation.regression.model import (
+    NoMaximumError,
+    Observations,
+    RegressionFit,
+    by_moments,
+    maximum_likelihood,
+)
+from rldp.estimation.regression.outcome import EVENT, OutcomePartition, outcome
 from rldp.estimation.regression.result import Regression, compared
-from rldp.estimation.regression.rows import RowReader, Rows
 from rldp.estimation.report_counts import Counting, ReportCounts, checked_weights
-from rldp.estimation.report_origin import ReportOrigin
 from rldp.release.report_labels import ReportLabels
 from rldp.tables.schema import Schema, shown_list
 
@@ -137,7 +154,7 @@ def regress(p: Reported, p0: Array, reports: Any, options: RegressionOptions) ->
     return found
 
 
-def _check_identified(inverse: Inverse, what: Outcome) -> None:
+def _check_identified(inverse: Inverse, what: OutcomePartition) -> None:
     known = inverse.identified(what.sums)
     if not known.all():
         hidden = [name for name, is_known in zip(what.names, known, strict=True) if not is_known]
@@ -202,7 +219,7 @@ def _check_names(names: Sequence[str], column: str) -> None:
         )
 
 
-def _values(rows: Rows, name: str, options: RegressionOptions) -> Values:
+def _values(rows: CovariateRows, name: str, options: RegressionOptions) -> Values:
     is_levels = name in options.categorical or name in options.reference
     return read_values(rows.columns[name], name, as_levels=is_levels, is_text=rows.is_text)
 
@@ -238,9 +255,9 @@ def _counts(features: Moments, codes: Integers, weights: Array | None, size: int
 
 
 def _observations(
-    inverse: Inverse, what: Outcome, codes: Integers, X: Array, weights: Array | None
+    inverse: Inverse, what: OutcomePartition, codes: Integers, X: Array, weights: Array | None
 ) -> Observations:
-    """Rows that differ, with the chances and scores of their reports."""
+    """CovariateRows that differ, with the chances and scores of their reports."""
     w = np.ones(len(codes)) if weights is None else weights
     both = np.column_stack([codes, X])
     both, place = np.unique(both, axis=0, return_inverse=True)
@@ -285,10 +302,10 @@ def _chances(features: Moments, reports: Integers) -> tuple[Array, Array]:
 def _fits(
     data: Observations,
     inverse: Inverse,
-    what: Outcome,
+    what: OutcomePartition,
     counts: ReportCounts,
     options: RegressionOptions,
-) -> tuple[Fit, Fit | None, Fit | None]:
+) -> tuple[RegressionFit, RegressionFit | None, RegressionFit | None]:
     """The fit that was asked for, that without covariates, and the one to compare with."""
     alone = data.with_terms(data.X[:, :1])  # first: a value that never occurs has no coefficients
     if options.method == "moments":
@@ -305,7 +322,7 @@ def _fits(
         return fit, null, None
 
 
-def _unbounded(place: int, what: Outcome, coding: Coding) -> DataError:
+def _unbounded(place: int, what: OutcomePartition, coding: Coding) -> DataError:
     term, value = divmod(place, what.size - 1)
     name, label = coding.terms[term], what.names[value + 1]
     it = what.title if label == EVENT else f"{what.title} = {label!r}"

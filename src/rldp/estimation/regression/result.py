@@ -16,11 +16,9 @@ from rldp._types import Array
 from rldp.errors import DataError
 from rldp.estimation.export import framed, save_rows
 from rldp.estimation.interval_estimates import normal_quantile
-from rldp.estimation.regression.coding import Coding, read_values
-from rldp.estimation.regression.fit import Fit
-from rldp.estimation.regression.model import chances
+from rldp.estimation.regression.covariates import Coding, arrow_columns, read_values
+from rldp.estimation.regression.model import RegressionFit, chances
 from rldp.estimation.regression.outcome import EVENT, NO_EVENT
-from rldp.estimation.regression.rows import arrow_columns
 from rldp.tables.frame_columns import unknown_column
 
 _WIDTH = 96  # of the text of a summary
@@ -41,7 +39,7 @@ class ChiSquareTest:
         return float(chdtrc(self.degrees, self.statistic)) if self.degrees else 1.0
 
 
-def compared(fit: Fit, other: Fit, squared_weight: Array) -> ChiSquareTest:
+def compared(fit: RegressionFit, other: RegressionFit, squared_weight: Array) -> ChiSquareTest:
     """Hausman's test: do two estimates of the same coefficients differ by more than chance?"""
     d = (fit.B - other.B).ravel()
     change = fit.influence - other.influence
@@ -89,7 +87,7 @@ class Regression:
     n: int
     dropped: int
     effective_n: float
-    fit: Fit
+    fit: RegressionFit
     null_log_likelihood: float | None
     comparison: ChiSquareTest | None
     coding: Coding
