@@ -185,8 +185,8 @@ class Master:
 
     def starts(self, used: int, new: int) -> Array:
         """Columns in use, and some with one entry for every s, mixtures, and chance."""
-        some = self.in_use[:used]
-        return np.concatenate([some, self._new(some, new)])
+        in_use = self.in_use
+        return np.concatenate([in_use[:used], self._new(in_use, new)])
 
     def _new(self, used: Array, most: int) -> Array:
         shape, draw = self._p_su.shape, self._random

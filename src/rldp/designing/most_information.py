@@ -43,7 +43,7 @@ _SHARE_OF_BOUND = 0.1  # of the work, for a bound that more work makes smaller
 _STEPS = 8  # from one tangent to the next, at most
 _AT_ONCE = 8  # new starts in a round
 _FEW_ROUNDS = 4  # of new starts where a proof finds the others
-_ROUNDS = 60  # of improving the columns in use, at most
+_ROUNDS, _STALLS = 60, 3  # of improving the columns in use, at most; of them without a rise
 _RECENT = 60  # columns whose worst conditionals begin a proof
 _CLOSED = 1e-4  # of H(X): a gap that counts as none
 _LITTLE, _LESS, _LEAST = 1e-5, 1e-6, 1e-7  # rises that end new starts, improving, and polishing
@@ -58,28 +58,40 @@ class _Search:
     master: Master
     clock: Clock
 
-    def cones(self, steps: int) -> Cones:
+    def cones(self, steps: int, starts: int) -> Cones:
         """Conic programmes that follow so many tangents."""
-        cells = self.private.weights.size
         least = _LITTLE * self.problem.table.entropy
-        deadline = self.problem.deadline
-        return Cones(self.private, deadline, cells + _AT_ONCE, steps, least, self.clock)
+        return Cones(self.private, self.problem.deadline, starts, steps, least, self.clock)
 
     def follow(self, near: Array, steps: int, prices: InformationPrices | None = None) -> None:
         """Price from columns that need not be private, and improve what is in use then."""
-        self.master.add(self.cones(steps).columns(near, prices or self.master.prices))
+        self.master.add(self.cones(steps, len(near)).columns(near, prices or self.master.prices))
         self.master.solved()
         self.improve()
 
     def improve(self, little: float = _LESS) -> None:
-        """Price from the columns in use."""
-        self._rounds(Turn(self.cones(1), little, most=_ROUNDS, new=0))
+        """Price from the columns in use.
+
+        The programme is degenerate: a round may bring nothing though reduced costs are large.
+        """
+        cones = self.cones(1, self.private.weights.size)
+        self._rounds(Turn(cones, little, _STALLS, closed=little, most=_ROUNDS, new=0))
 
     def look_further(self, most: int) -> None:
-        """Price from new starts too, until that brings nothing more."""
+        """Price from new starts, and improve what is in use then, until that brings nothing more.
+
+        Columns in use that followed several tangents at the same prices cost more than they bring:
+        at 6×10 cells the work was over at two thirds of the information.
+        """
         self.improve()
-        patience = self.problem.effort.patience
-        self._rounds(Turn(self.cones(_STEPS), _LITTLE, patience, most=most, new=_AT_ONCE))
+        n = useful = 0
+        while n < min(most, 2 * useful + self.problem.effort.patience) and self.clock.now() < 1:
+            before, n = self.master.merit, n + 1
+            self._rounds(Turn(self.cones(_STEPS, _AT_ONCE), most=1, new=_AT_ONCE))
+            if self.master.merit > before:
+                self.improve()
+            if self.master.merit > before + _LITTLE:
+                useful = n
 
     def prove(self) -> None:
         """Bound the reduced cost of any private column, and follow those where it is positive."""
@@ -93,7 +105,7 @@ class _Search:
         boxes = Boxes(
             self.private,
             recent,
-            self.cones(_STEPS),
+            self.cones(_STEPS, 0),
             closed,
             self.problem.effort.boxes,
             self.clock,
