@@ -8,9 +8,10 @@ LOOPS := $(wildcard src/rldp/compiled/*.[ch])
 unexport PYTHONDONTWRITEBYTECODE
 
 # One thread of linear algebra for each process: two of them share two cores
-test test-quick: export OPENBLAS_NUM_THREADS = 1
+test test-quick test-whole: export OPENBLAS_NUM_THREADS = 1
+test-whole: export RLDP_WHOLE_TESTS = 1
 
-.PHONY: demo test test-quick check wheel docs bench ablation figures clean
+.PHONY: demo test test-quick test-whole test-oldest check wheel dist docs bench ablation figures clean
 
 demo: .venv/demo
 	$(BIN)/rldp demo --force
@@ -18,6 +19,9 @@ demo: .venv/demo
 # three workers for two cores: tests wait for the processes and browsers that they start
 test: .venv/installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# every case of tests with hundreds of them, of which test takes about a quarter
+test-whole: test
 
 # all but what takes half a second or more
 test-quick: .venv/installed
@@ -28,6 +32,24 @@ check: .venv/installed
 	$(BIN)/ruff format --check src tests benchmarks tools docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/validate-pyproject pyproject.toml
+
+# the demo with the oldest versions that are supported
+test-oldest:
+	rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		-c packaging/oldest.txt '.[plot]'
+	cd build/oldest && bin/rldp demo
+
+# what a release consists of, checked as the package index would
+dist:
+	rm -rf build/dist build/lib* build/temp* build/bdist*
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		build check-wheel-contents twine
+	build/tools/bin/python -m build --outdir build/dist . >build/dist.log 2>&1 || (tail -20 build/dist.log; exit 1)
+	build/tools/bin/twine check --strict build/dist/*
+	build/tools/bin/check-wheel-contents build/dist/*.whl
 
 # the wheel alone, in an environment of its own and away from the sources, runs the demo
 wheel:

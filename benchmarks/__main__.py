@@ -17,6 +17,7 @@ NAMES = (
     "layers",
     "prices",
     "goals",
+    "questionnaire",
     "load",
     "compare",
     "audit",

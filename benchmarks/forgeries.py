@@ -14,12 +14,14 @@ import numpy as np
 from benchmarks.timing import Effort, show
 from rldp.intervals import check_with_intervals
 from rldp.proof import check
-from tests.support import forgeries, part_forgeries, stacks
+from tests.support import forgeries, part_forgeries, questionnaire_forgeries, stacks
+from tests.support.questionnaires import small
 
 CLAIMS = 600_000  # with those of the second checker about an hour
 SECOND_CLAIMS = 50_000
 LAYERED_CLAIMS = 10_000  # several guarantees at once, of each checker
 SPOILED_TABLES = 10_000  # under several guarantees, of the exact checker
+QUESTIONNAIRES = 5_000  # of each kind as many, for both checkers
 PART_CLAIMS = 20_000  # about someone who knows part of U, of both checkers and the client
 
 Checker = Callable[[dict[str, Any]], object]
@@ -33,6 +35,7 @@ def run(
     n_layered: int = LAYERED_CLAIMS,
     n_spoiled: int = SPOILED_TABLES,
     n_parts: int = PART_CLAIMS,
+    n_questionnaires: int = QUESTIONNAIRES,
     seed: int = 2026,
 ) -> None:
     """False claims on all kinds of sets and channels, with S values that were never seen."""
@@ -52,6 +55,20 @@ def run(
     title = f"Spoiled tables under several guarantees, {seconds:.0f} s"
     show(title, ("what is broken", "refused", "accepted"), counted)
     show_parts(n_parts, seed + 5)
+    show_questionnaires(n_questionnaires, seed + 7)
+
+
+def show_questionnaires(n: int = QUESTIONNAIRES, seed: int = 2033) -> None:
+    """Files of questionnaires that claim what they do not prove, or are not what they say."""
+    start = time.process_time()
+    tried: Counter[str] = Counter()
+    for name, document in questionnaire_forgeries.forged(small().document(), n, seed):
+        tried[name] += 1
+        if questionnaire_forgeries.accepted(document):
+            raise SystemExit(f"A checker accepted a forged questionnaire: {name}, {document}")
+    rows = [(name.replace("_", " "), f"{times:,}", "0") for name, times in sorted(tried.items())]
+    seconds = time.process_time() - start
+    show(f"Forged questionnaires, {n:,}, {seconds:.0f} s", ("what", "tried", "accepted"), rows)
 
 
 def show_parts(n_claims: int = PART_CLAIMS, seed: int = 2031) -> None:

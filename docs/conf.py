@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import rldp
+from rldp import errors
 from rldp.cli import app as commands
 
 if TYPE_CHECKING:
@@ -46,12 +47,19 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True, "undoc-members": False}
 
+_RESULTS = (  # what functions return, which people read and do not make
+    *("Audit", "ChangedRecord", "Estimate", "GoalError", "Identifiability", "MergingPrice", "Plan"),
+    *("PromisePrice", "Regression", "Repeated", "Risk", "RobustUtility", "Stratum"),
+    *("Channel", "ChoiceChannel", "DenseChannel", "IndependentChannel", "SetChannel"),
+    "UnaryChannel",
+)
 _PYTHON, _COMMANDS = "docs/reference-python", "docs/reference-commands"
 
 
 def python_reference() -> Iterator[str]:
     """Every public name, by what it is."""
-    named = {name: getattr(rldp, name) for name in sorted(rldp.__all__, key=str.lower)}
+    names = {*rldp.__all__, *_RESULTS, *(name for name in vars(errors) if _is_public(name))}
+    named = {name: getattr(rldp, name) for name in sorted(names, key=str.lower)}
     groups = {
         "Functions": [n for n, x in named.items() if inspect.isroutine(x)],
         "Classes": [n for n, x in named.items() if inspect.isclass(x) and not _is_error(x)],
@@ -66,6 +74,11 @@ def python_reference() -> Iterator[str]:
                 yield f"\n### `rldp.{name}`\n"
             kind = directive.get(title, "autoclass")
             yield f"```{{eval-rst}}\n.. {kind}:: rldp.{name}\n```\n"
+
+
+def _is_public(name: str) -> bool:
+    """Whether a name of the module of errors is an error or warning of rldp."""
+    return name.endswith(("Error", "Warning")) and hasattr(rldp, name)
 
 
 def _is_error(x: type) -> bool:

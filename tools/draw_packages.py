@@ -17,10 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
-DRAWINGS = {
-    "rldp": ROOT / "docs" / "packages.svg",
-    "rldp.designing": ROOT / "docs" / "packages-designing.svg",
-}
+DRAWINGS = {"rldp": ROOT / "docs" / "packages.svg"}
 Graph = Mapping[str, frozenset[str]]
 
 _WIDTH, _GAP, _LINE, _BETWEEN = 178, 16, 14, 46  # of a box, between boxes, of text, between layers

@@ -1,7 +1,8 @@
 """Write the test vectors of protocol files: ``python tools/make_vectors.py tests/vectors``.
 
-Files whose names start with `first-` were written by version 0.1.0 and stay as they are. All others
-are made here, the same every time, with an index that says what each of them shows.
+Files whose names start with `first-` were written by version 0.1.0 and stay as they are, and so do
+those with `evidence-`, whose multipliers a solver found. All others are made here, the same every
+time, with an index that says what each of them shows.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("Usage: python tools/make_vectors.py FOLDER")
     folder = Path(sys.argv[1])
+    shown = json.loads((Path(__file__).parent / "evidence_vectors.json").read_text("utf-8"))
     index: dict[str, list[dict[str, str]]] = {"accept": [], "reject": []}
     old = sorted((folder / "accept").glob("first-*.json"))
     documents = {path.stem: from_text(path.read_text(encoding="utf-8")) for path in old}
@@ -122,12 +124,13 @@ def main() -> None:
     refused = chain(rejects(forged), refused_layers(), refused_readers())
     for side, vectors in (("accept", taken), ("reject", refused)):
         for path in (folder / side).glob("*.json"):
-            if not path.name.startswith("first-"):
+            if not path.name.startswith(("first-", "evidence-")):
                 path.unlink()
         for name, level, content, shows in vectors:
             path = folder / side / f"{name}.json"
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
             index[side].append({"file": f"{side}/{name}.json", "level": level, "shows": shows})
+        index[side] += shown[side]
     lines = {
         side: "[\n" + ",\n".join(json.dumps(e, ensure_ascii=False) for e in entries) + "\n]"
         for side, entries in index.items()

@@ -44,6 +44,7 @@ const SETS = new Map([
     "total-variation",
     [["alpha"], ({ alpha }) => `a distribution near the sample in total variation (α = ${alpha}, for any number of records)`],
   ],
+  ["evidence", [["evidence"], ({ evidence }) => `a distribution that ${evidence.map(pieceInWords).join(" and that ")}`]],
 ]);
 
 /** Who is limited by a claim, and whatever else they may know. */
@@ -60,7 +61,41 @@ function attacker(claim) {
 
 const listed = (names) => names.map((name) => JSON.stringify(name)).join(" and ");
 
-const READ = { alpha: alphaOf, order: orderOf, distributions: distributionsOf };
+const READ = { alpha: alphaOf, order: orderOf, distributions: distributionsOf, evidence: evidenceOf };
+
+const PIECES = new Map([
+  ["reports", ["test", "alpha", "n"]],
+  ["known", ["n"]],
+  ["features", ["alpha", "n"]],
+]);
+const TESTS = new Map([
+  ["chi-square", "a χ² test"],
+  ["kl-finite", "a Kullback-Leibler test that holds for any number of reports"],
+  ["total-variation", "a total variation test that holds for any number of reports"],
+]);
+
+/** What a set stands on: reports of earlier people, features of a sample, and what is known for certain. */
+function evidenceOf(value) {
+  if (!Array.isArray(value) || !value.length) throw new ProtocolError("Expected a list of pieces of evidence.");
+  const pieces = value.map((item) => {
+    const kind = item instanceof Map ? item.get("kind") : undefined;
+    if (!PIECES.has(kind)) throw new ProtocolError(`Expected pieces of evidence of the kinds ${[...PIECES.keys()].join(", ")}.`);
+    const names = PIECES.get(kind);
+    const [, ...values] = entriesOf(item, ["kind", ...names], "a piece of evidence");
+    const piece = { kind, ...Object.fromEntries(names.map((name, i) => [name, values[i]])) };
+    if (typeof piece.n !== "bigint" || piece.n < 1n || piece.n >= 1n << 53n) throw new ProtocolError("Expected n from 1 on in a piece of evidence.");
+    if (kind !== "known") alphaOf(piece.alpha);
+    if (kind === "reports" && !TESTS.has(piece.test)) throw new ProtocolError("Expected a test of reports.");
+    return Object.freeze({ ...piece, n: Number(piece.n) });
+  });
+  return Object.freeze(pieces);
+}
+
+function pieceInWords({ kind, test, alpha, n }) {
+  if (kind === "reports") return `${TESTS.get(test)} on ${n} earlier reports accepts (α = ${alpha})`;
+  if (kind === "features") return `the intervals of some features of ${n} people allow (α = ${alpha})`;
+  return `${n} known condition${n > 1 ? "s" : ""} allow${n > 1 ? "" : "s"}`;
+}
 
 /**
  * The claims of a document over cells of this shape [n_s, n_u]: frozen objects with kind, levels, epsilon, isUniform,

@@ -21,6 +21,7 @@ presentation    results → sentences and pictures
 collect         a form and a server that collects reports
 studio          all steps in a local browser
 reproduction    the figures of the paper
+waves           surveys in waves: sets from reports, the next wave, pooled estimates
 cli             the command line
 datasets        tables for examples
 spark, sklearn  releases on a cluster, and in a pipeline
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     import rldp.levels as levels
     from rldp.auditing.audit import Audit as Audit
     from rldp.auditing.audit import audit
+    from rldp.auditing.questionnaire import QuestionnaireAudit as QuestionnaireAudit
+    from rldp.auditing.questionnaire import audit_questionnaire
     from rldp.auditing.read_matrix import read_matrix
     from rldp.auditing.repeated import Repeated as Repeated
     from rldp.auditing.repeated import repeated
@@ -55,14 +58,18 @@ if TYPE_CHECKING:
     from rldp.channel import IndependentChannel as IndependentChannel
     from rldp.channel import SetChannel as SetChannel
     from rldp.channel import UnaryChannel as UnaryChannel
+    from rldp.designing.classic import classic
     from rldp.designing.compare import compare
     from rldp.designing.design import design
+    from rldp.designing.few_outputs import DicePrice as DicePrice
+    from rldp.designing.few_outputs import dice_price
     from rldp.designing.prices import MergingPrice as MergingPrice
     from rldp.designing.prices import PromisePrice as PromisePrice
     from rldp.designing.prices import merging_prices as merging_prices
     from rldp.designing.prices import promise_prices as promise_prices
     from rldp.designing.programmes import ceiling
     from rldp.designing.programmes import srr_threshold as srr_threshold
+    from rldp.designing.questionnaire import design_questionnaire
     from rldp.designing.solve_epsilon import solve_epsilon
     from rldp.errors import CertificateError as CertificateError
     from rldp.errors import DataError as DataError
@@ -79,14 +86,18 @@ if TYPE_CHECKING:
     from rldp.estimation.identifiability import Identifiability as Identifiability
     from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.questionnaire import QuestionnaireEstimate as QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression as Regression
     from rldp.estimation.result import Estimate as Estimate
     from rldp.estimation.sample_size import Plan as Plan
     from rldp.estimation.sample_size import Stratum as Stratum
     from rldp.estimation.sample_size import plan
+    from rldp.estimation.tally import read_tally
     from rldp.information import entropy, mutual_information
     from rldp.protocol.files import load, sign, verify
     from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import PublicQuestionnaire as PublicQuestionnaire
+    from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.release.randomness import Simulation, new_key
     from rldp.release.release_file import release_file
@@ -109,9 +120,12 @@ if TYPE_CHECKING:
         TotalVariationSet,
         UncertaintySet,
     )
+    from rldp.uncertainty import EvidenceSet as EvidenceSet
     from rldp.utility.goal import Goal
     from rldp.utility.goal import GoalError as GoalError
     from rldp.utility.robust import RobustUtility as RobustUtility
+    from rldp.waves import MeasuredSet, ReportSet, first_wave, next_wave, pooled, split
+    from rldp.waves import NextWave as NextWave
 
 __version__ = "0.1.0"
 
@@ -126,10 +140,13 @@ __all__ = [
     "Guarantee",
     "KLSet",
     "KnownDistribution",
+    "MeasuredSet",
     "PolytopeSet",
     "PublicProtocol",
+    "Questionnaire",
     "ReleaseProtocol",
     "RenyiSet",
+    "ReportSet",
     "RldpError",
     "Schema",
     "Simulation",
@@ -137,26 +154,35 @@ __all__ = [
     "TotalVariationSet",
     "UncertaintySet",
     "audit",
+    "audit_questionnaire",
     "ceiling",
+    "classic",
     "compare",
     "datasets",
     "design",
+    "design_questionnaire",
+    "dice_price",
     "entropy",
     "estimate",
+    "first_wave",
     "identifiability",
     "levels",
     "load",
     "mutual_information",
     "new_key",
+    "next_wave",
     "plan",
+    "pooled",
     "read_matrix",
     "read_table",
+    "read_tally",
     "regress",
     "release_file",
     "repeated",
     "risk",
     "sign",
     "solve_epsilon",
+    "split",
     "verify",
 ]
 
@@ -186,6 +212,10 @@ _HOMES = {
         "RldpError",
         "TooLargeError",
     ),
+    "auditing.questionnaire": ("QuestionnaireAudit", "audit_questionnaire"),
+    "designing.questionnaire": ("design_questionnaire",),
+    "estimation.questionnaire": ("QuestionnaireEstimate",),
+    "protocol.questionnaire": ("PublicQuestionnaire", "Questionnaire"),
     "estimation.result": ("Estimate",),
     "estimation.mixin": ("estimate", "regress"),
     "estimation.regression.result": ("Regression",),
@@ -196,6 +226,9 @@ _HOMES = {
     "protocol.files": ("load", "sign", "verify"),
     "protocol.public_protocol": ("PublicProtocol",),
     "protocol.release_protocol": ("ReleaseProtocol",),
+    "designing.classic": ("classic",),
+    "designing.few_outputs": ("DicePrice", "dice_price"),
+    "estimation.tally": ("read_tally",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),
     "designing.prices": ("MergingPrice", "PromisePrice", "merging_prices", "promise_prices"),
@@ -212,6 +245,7 @@ _HOMES = {
     "uncertainty": (
         "AllDistributions",
         "ChiSquareSet",
+        "EvidenceSet",
         "FiniteKLSet",
         "GivenU",
         "Guarantee",
@@ -221,6 +255,15 @@ _HOMES = {
         "RenyiSet",
         "TotalVariationSet",
         "UncertaintySet",
+    ),
+    "waves": (
+        "MeasuredSet",
+        "NextWave",
+        "ReportSet",
+        "first_wave",
+        "next_wave",
+        "pooled",
+        "split",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -459,7 +459,7 @@ def test_the_hash_of_any_numbers_and_texts_is_the_one_of_python(tmp_path_factory
 
 
 def test_it_tells_what_is_claimed_and_against_whom(tmp_path):
-    names = ("layers-public-*.json", "knows-public-*.json")
+    names = ("layers-public-*.json", "knows-public-*.json", "evidence-*-public.json")
     files = [file for name in names for file in sorted((VECTORS / "accept").glob(name))]
     told = claims_of(tmp_path, *files)
     kinds = Counter()

@@ -20,7 +20,7 @@ def _reaches(graph, a, b):
     return b in graph[a] or any(_reaches(graph, c, b) for c in graph[a])
 
 
-@pytest.mark.parametrize("package", draw_packages.DRAWINGS)
+@pytest.mark.parametrize("package", [*draw_packages.DRAWINGS, "rldp.designing"])
 def test_an_arrow_is_left_out_where_others_lead_there_and_nowhere_else(package):
     graph = draw_packages.imports(package)
     drawn = draw_packages.reduced(graph)

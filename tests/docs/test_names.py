@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "rldp"
 READ = [
     *PAGES,
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     ROOT / "clients" / "js" / "README.md",
     ROOT / "clients" / "r" / "README.md",

@@ -35,6 +35,7 @@ def is_true(document) -> bool:
     return maker.audit(document) <= document["epsilon"] * (1 + 1e-9)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @made.cases
 @pytest.mark.parametrize("factor", [0.8, 1 - 1e-7, 1 + 1e-7, 1.2])

@@ -21,6 +21,7 @@ def accepts(document) -> bool:
     return is_accepted(document, check_with_intervals)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("set_kind", forgeries.SETS)
 @pytest.mark.parametrize("kind", [*KINDS, "cells"])
 def test_true_claims_of_parts_are_proved_and_false_ones_are_not(kind, set_kind):

@@ -132,6 +132,7 @@ def size_of(F) -> dict:
 # --- against the exact audit ---------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("set_kind", SETS)
 @pytest.mark.parametrize("kind", KINDS)

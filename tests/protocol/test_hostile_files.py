@@ -200,6 +200,7 @@ def named(cases):
     return [pytest.param(*case, id=f"{case[0]} {case[1]} {str(case[2])[:24]!a}") for case in cases]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "path", "value"), named(CLAIMS))
 def test_a_false_claim_is_refused(kind, path, value, tmp_path):
@@ -208,6 +209,7 @@ def test_a_false_claim_is_refused(kind, path, value, tmp_path):
     refusal(file, rldp.verify)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("kind", "path", "value"), named(REST + PUBLIC))
 def test_a_file_with_one_odd_entry_is_refused(kind, path, value, tmp_path):
     refusal(saved(tmp_path, changed(kind, path, value)))

@@ -91,6 +91,7 @@ def test_the_script_makes_the_same_files_again(tmp_path):
     assert len(list(tmp_path.glob("*/*"))) == len(list(VECTORS.glob("*/*")))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", listed("accept"))
 def test_a_good_file_is_taken(path):
@@ -102,6 +103,7 @@ def test_a_good_file_is_taken(path):
         check_with_intervals(document)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", listed("reject", "structure"))
 def test_a_malformed_file_is_refused(path):
     with pytest.raises((rldp.FileError, rldp.CertificateError)) as caught:
@@ -113,6 +115,7 @@ def test_a_malformed_file_is_refused(path):
 POOR_MULTIPLIERS = ("multiplier", "joint-free", "joint-none")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", listed("reject", "proof"))
 def test_a_claim_that_is_false_or_not_proved_is_refused(path):
@@ -131,6 +134,7 @@ def test_a_claim_that_is_false_or_not_proved_is_refused(path):
         rldp.load(path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*listed("accept", "proof"), *listed("reject", "proof")])
 def test_a_checker_written_from_the_page_says_the_same(path):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rldp._types import Array
+from rldp._types import Array, Flags
 from rldp.designing.polyopt.s_block import Block
 
 
@@ -22,3 +22,16 @@ def inequalities(blocks: Sequence[Block], factor: float, *, distinct: bool) -> A
     differ = np.broadcast_to(differ if distinct else True, privacy.shape[:4])
     rows = np.concatenate([privacy[differ], np.eye(n_s * n_u)])
     return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
+
+
+def is_extreme(columns: Array, blocks: Sequence[Block], factor: float, *, distinct: bool) -> Flags:
+    """Which columns of Γ span extreme rays: the active inequalities leave one direction."""
+    a = inequalities(blocks, factor, distinct=distinct)
+    T = columns.reshape(len(columns), -1)
+    T = T / T.max(axis=1, keepdims=True)
+    rank = np.zeros(len(T), int)
+    for i, column in enumerate(T):
+        active = a[a @ column <= 1e-9 * (np.abs(a) @ column) + 1e-14]
+        values = np.linalg.svd(active, compute_uv=False)
+        rank[i] = int((values > 1e-10 * values[0]).sum()) if values.size else 0
+    return np.asarray(rank >= T.shape[1] - 1)

@@ -7,6 +7,7 @@ is no proof. It shows that the page says all that a checker needs.
 from __future__ import annotations
 
 import decimal
+import math
 from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
@@ -176,6 +177,14 @@ class Claim:
             radius, cells = number(self.certificate["radius"]), self.n_s * self.n_u
             need((self.n * radius**2 / 2).exp() * D(F["alpha"]) >= 2**cells - 2, "radius")
             self.delta = radius / 2
+        self.cells = [[s * self.n_u + u for u in range(self.n_u)] for s in range(self.n_s)]
+        if self.kind == "evidence":
+            sizes = self.certificate["sizes"]
+            need(len(sizes) == len(F["evidence"]), "sizes")
+            pairs = zip(F["evidence"], sizes, strict=True)
+            self.pieces = [Piece(item, size, self.n_s, self.n_u) for item, size in pairs]
+            P = [D(c) / self.n for row in self.counts for c in row]
+            need(all(piece.has(P) for piece in self.pieces), "empty")
         if group is not None:
             self.cut(group)
 
@@ -183,6 +192,7 @@ class Claim:
         """Counts and corners within a part of U; n, b and δ stay."""
         self.counts = [[row[u] for u in group] for row in self.counts]
         self.n_u = len(group)
+        self.cells = [[row[u] for u in group] for row in self.cells]
         self.N = [sum(row) for row in self.counts]
         self.p = [D(N) / self.n for N in self.N]
         if self.kind == "polytope":
@@ -195,6 +205,18 @@ class Claim:
         if self.kind == "polytope":
             means = [a / mass for a, mass in self.weighted(s, [D(x) for x in q]) if mass]
             return (max(means), min(means)) if means else (M, m)
+        if self.kind == "evidence":
+            tables = self.certificate["multipliers"]
+            if tables is None:
+                return M, m
+            up, down = (tables[name][place[0]][place[1]] for name in ("upper", "lower"))
+            if up:
+                v = self.covered(s, up)
+                M = min(M, max(x - y for x, y in zip(q, v, strict=True)))
+            if down:
+                v = self.covered(s, down)
+                m = max(m, min(x + y for x, y in zip(q, v, strict=True)))
+            return M, m
         if not self.N[s] or self.kind == "all":
             return M, m
         if self.kind == "known":
@@ -215,6 +237,20 @@ class Claim:
         kappa = self.b / self.p[s]
         up, down = [D(mu - x) for x in q], [D(x - nu) for x in q]
         return min(M, mu - self.V(s, up, kappa)), max(m, nu + self.V(s, down, kappa))
+
+    def covered(self, s: int, text: str) -> list[D]:
+        """v on the cells of s."""
+        *numbers, kappa = map(D, text.split(" "))
+        need(len(numbers) == sum(piece.length for piece in self.pieces), "length")
+        v, cost, start = [kappa] * self.pieces[0].n_cells, kappa, 0
+        for piece in self.pieces:
+            a = numbers[start : start + piece.length]
+            start += piece.length
+            cost += piece.cost(a)
+            v = [x + y for x, y in zip(v, piece.lifted(a), strict=True)]
+        need(cost <= MARGIN, "cost")
+        need(all(x >= -MARGIN for i, x in enumerate(v) if i not in self.cells[s]), "cells")
+        return [v[i] for i in self.cells[s]]
 
     def least(self, s: int, gaps: list[D]) -> D:
         """The least d - V(gaps + d) over d ≥ 0, a convex function, by thirds of a range."""
@@ -279,7 +315,7 @@ class Claim:
             return self.by_corners(s1, c1, s2, c2)
         if self.kind == "total-variation":
             return bool(self.N[s1] and self.N[s2]) and self.moved(s1, c1, s2, c2)
-        if self.kind in ("all", "known") or not (self.N[s1] and self.N[s2]):
+        if self.kind in ("all", "known", "evidence") or not (self.N[s1] and self.N[s2]):
             return False
         if place not in self.joint:
             return False
@@ -370,6 +406,94 @@ class Claim:
                 q1, q2 = [row[z1] for row in own[s1]], [row[z2] for row in own[s2]]
                 places = ((z1, s1), (z2, s2), (s1, z1, s2, z2))
                 self.shown(s1, other[s2][z2], q1, s2, other[s1][z1], q2, places)
+
+
+class Piece:
+    """A piece of evidence, with a proof of its size."""
+
+    def __init__(self, item: dict[str, Any], size: list[str], n_s: int, n_u: int) -> None:
+        self.kind, self.test, self.n_cells = item["kind"], item.get("test"), n_s * n_u
+        if self.kind == "reports":
+            unit = D(2) ** item["bits"]
+            rows = [row for table in item["channel"] for row in table]
+            need(all(sum(map(int, row)) == 2 ** item["bits"] for row in rows), "channel")
+            self.M = [[D(x) / unit for x in row] for row in rows]
+            self.m = sum(item["counts"])
+            self.y = [D(c) / self.m for c in item["counts"]]
+            (x,), k, alpha = map(number, size), len(self.y), D(item["alpha"])
+            if self.test == "chi-square":
+                need(tail(x, k - 1) <= alpha, "size")
+            elif self.test == "kl-finite":
+                need(x >= 2 * (k - 1), "size")
+                need((k - 1 - x / 2).exp() * (x / (2 * (k - 1))) ** (k - 1) <= alpha, "size")
+            else:
+                need((self.m * x**2 / 2).exp() * alpha >= 2**k - 2, "size")
+            self.x, self.length = x, k + 2 * (self.test != "total-variation")
+            return
+        self.is_equal = item.get("equal", False)
+        if self.kind == "known":
+            need(not size, "size")
+            self.rows = [[number(x) for row in table for x in row] for table in item["rows"]]
+            self.limits = list(map(number, item["limits"]))
+        else:
+            self.rows, ends, one = [], list(map(number, size)), D(1)
+            each = D(item["alpha"]) / (2 * n_s * len(item["sets"]))
+            for j, s in product(range(len(item["sets"])), range(n_s)):
+                low, high = ends[2 * (j * n_s + s) : 2 * (j * n_s + s) + 2]
+                k, N = item["hits"][j][s], item["totals"][s]
+                need(high == 1 or binomial(k, N, high) <= each, "interval")
+                need(low == 0 or binomial(N - k, N, 1 - low) <= each, "interval")
+                H = [one if u in item["sets"][j] else D(0) for u in range(n_u)]
+                for row in ([x - high for x in H], [low - x for x in H]):
+                    before, after = s * n_u, (n_s - 1 - s) * n_u
+                    self.rows.append([D(0)] * before + row + [D(0)] * after)
+            self.limits = [D(0)] * len(self.rows)
+        self.length = len(self.rows)
+
+    def lifted(self, a: list[D]) -> list[D]:
+        if self.kind == "reports":
+            own = a[: len(self.y)]
+            return [sum(x * y for x, y in zip(row, own, strict=True)) for row in self.M]
+        columns = zip(*self.rows, strict=True)
+        return [sum(w * x for w, x in zip(a, column, strict=True)) for column in columns]
+
+    def cost(self, a: list[D]) -> D:
+        if self.kind != "reports":
+            need(self.is_equal or min(a) >= 0, "sign")
+            return sum((w * x for w, x in zip(a, self.limits, strict=True)), D(0))
+        if self.test == "total-variation":
+            mean = sum(x * y for x, y in zip(a, self.y, strict=True))
+            return mean + self.x / 2 * (max(a) - min(a))
+        *own, mu, nu = a
+        need(nu >= 0 and mu >= max(own), "sign")
+        seen = [(y, mu - x) for x, y in zip(own, self.y, strict=True) if y]
+        if self.test == "chi-square":
+            roots = sum(y * (nu * gap).sqrt() for y, gap in seen)
+            return mu + nu * (1 + self.x / self.m) - 2 * roots
+        if not nu:
+            return mu
+        return mu + nu * (self.x / (2 * self.m) - 1 - sum(y * (gap / nu).ln() for y, gap in seen))
+
+    def has(self, P: list[D]) -> bool:
+        if self.kind != "reports":
+            pairs = zip(self.rows, self.limits, strict=True)
+            gaps = [sum(x * p for x, p in zip(row, P, strict=True)) - limit for row, limit in pairs]
+            return all(abs(g) <= MARGIN if self.is_equal else g <= MARGIN for g in gaps)
+        columns = zip(*self.M, strict=True)
+        z = [sum(x * p for x, p in zip(column, P, strict=True)) for column in columns]
+        pairs = [(y, x) for y, x in zip(self.y, z, strict=True) if y]
+        if self.test == "total-variation":
+            return sum(abs(y - x) for y, x in zip(self.y, z, strict=True)) <= self.x
+        if not all(x for _, x in pairs):
+            return False
+        if self.test == "chi-square":
+            return sum(y * y / x for y, x in pairs) <= 1 + self.x / self.m
+        return sum(y * (y / x).ln() for y, x in pairs) <= self.x / (2 * self.m)
+
+
+def binomial(k: int, n: int, p: D) -> D:
+    """Pr(Bin(n, p) ≤ k)."""
+    return sum((math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(k + 1)), D(0))
 
 
 def tail(x: D, df: int) -> D:

@@ -21,6 +21,7 @@ from rldp.proof import uncertainty as proof_sets
 from rldp.protocol import documents
 from rldp.studio.choices import Choice
 from rldp.uncertainty import SETS, kind_of, register, set_around
+from rldp.uncertainty.evidence import sample
 from rldp.uncertainty.registry import offered
 from tests.support.listed_set import ListedDistributions
 
@@ -46,6 +47,8 @@ def test_every_kind_is_known_to_both_checkers():
 
 def some_set(kind: str) -> rldp.UncertaintySet:
     given = {"distributions": LISTED} if kind in ("listed", "polytope") else {}
+    if kind == "evidence":
+        given = {"evidence": [sample(TABLE, "chi-square", 0.05)]}
     return set_around(TABLE, kind, given)
 
 
@@ -95,7 +98,7 @@ def test_parameters_have_names_of_their_own_on_the_page():
 def test_people_are_told_what_it_is(kind):
     words = some_set(kind).in_words("100 records")
     assert words.startswith("private for ")
-    assert "100 records" in words
+    assert ("100 reports" if kind == "evidence" else "100 records") in words
     assert SETS[kind].title
 
 

@@ -181,6 +181,37 @@ export function isFiniteQuantile([top, bottom], df, [a, b]) {
   return t - n * ONE - n * logAbove(ceil(t, n)) + log_alpha >= 0n;
 }
 
+/**
+ * Whether it is proved that Bin(n, p) is k or less with chance α = a/b at most, for p = top/bottom.
+ *
+ * The chance is (1-p)^n Σ_{j≤k} r_j, r_0 = 1, r_j = r_(j-1) (n-j+1) p/(j (1-p)); everything is rounded up.
+ */
+export function isBinomialTail(k, n, [top, bottom], [a, b]) {
+  if (k >= n || top <= 0n) return a >= b;
+  if (top >= bottom) return true;
+  const rest = bottom - top;
+  spend(4 * (Number(k) + 64), Number(FINE) + 2 * bitsOf(bottom));
+  let [mantissa, exponent] = [1n, 0n]; // (1-p)^n ≤ mantissa 2^exponent
+  let [square, own] = [ceil(rest << FINE, bottom), -FINE];
+  const cut = (x, e) => {
+    const more = bitsOf(x) - Number(FINE);
+    return more > 0 ? [ceil(x, 1n << BigInt(more)), e + BigInt(more)] : [x, e];
+  };
+  for (let left = n; left > 0n; left >>= 1n) {
+    if (left & 1n) [mantissa, exponent] = cut(mantissa * square, exponent + own);
+    [square, own] = cut(square * square, 2n * own);
+  }
+  let [term, total] = [1n << FINE, 1n << FINE];
+  exponent -= FINE;
+  for (let j = 1n; j <= k; j++) {
+    term = ceil(term * (n - j + 1n) * top, j * rest);
+    total += term;
+    if (total >= LONG) [term, total, exponent] = [(term >> FINE) + 1n, (total >> FINE) + 1n, exponent + FINE];
+  }
+  const chance = mantissa * total * b;
+  return exponent >= 0n ? chance << exponent <= a : chance <= a << -exponent;
+}
+
 /** Whether e^(top/bottom) ≥ number/α is proved, for α = a/b. */
 export function isExponentEnough([top, bottom], number, [a, b]) {
   const needed = logAbove(number * b * ONE) - logBelow(a * ONE);

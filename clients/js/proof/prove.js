@@ -14,6 +14,7 @@ import { ProtocolError } from "../errors.js";
 import { labelsOf, protocolFrom, setsOf } from "../rldp.js";
 import { opened } from "../signatures.js";
 import { ceil, exactly, expBelow, floor, largest, ONE, smallest, spend, withBudget } from "./numbers.js";
+import { vectorOf } from "./evidence.js";
 import { constantOf, setOf } from "./sets.js";
 
 const ENTRIES = ["format", "version", "name", "epsilon", "schema", "channel", "options", "parameters", "optimality_gap", "rounding_loss"];
@@ -22,7 +23,7 @@ const MOST_NUMBER = 1e300;
 const MOST_RECORDS = 2n ** 53n;
 const INTEGER = /^-?[0-9]{1,160}$/;
 const FRACTION = /^(-?[0-9]{1,160})(?:\/([0-9]{1,160}))?$/;
-const SETS_WITH_MULTIPLIERS = ["chi-square", "renyi", "kl", "kl-finite"];
+const SETS_WITH_MULTIPLIERS = ["chi-square", "renyi", "kl", "kl-finite", "evidence"];
 
 /**
  * What a whole file promises, once all of it is proved: `fingerprint` and `epsilon` of its public version, `guarantees`
@@ -79,7 +80,20 @@ function promiseOf(entry, version) {
   const [claim, set] = [new Map(entry), new Map(uncertainty)];
   claim.delete("certificate");
   set.delete("counts");
-  return { claim: claim.set("uncertainty", set), counts: uncertainty.get("counts"), certificate };
+  if (set.has("evidence")) set.set("evidence", published(set.get("evidence")));
+  return { claim: claim.set("uncertainty", set), counts: uncertainty.get("counts"), evidence: uncertainty.get("evidence"), certificate };
+}
+
+/** Pieces of evidence as public files have them: what was counted is not there, but how much of it. */
+function published(evidence) {
+  return listOf(evidence, "evidence").map((item) => {
+    const [kind, test, alpha] = item instanceof Map ? ["kind", "test", "alpha"].map((name) => item.get(name)) : [];
+    const total = (value) => (Array.isArray(value) && value.every((x) => typeof x === "bigint") ? value.reduce((a, b) => a + b, 0n) : -1n);
+    if (kind === "reports") return new Map([["kind", kind], ["test", test], ["alpha", alpha], ["n", total(item.get("counts"))]]);
+    if (kind === "features") return new Map([["kind", kind], ["alpha", alpha], ["n", total(item.get("totals"))]]);
+    if (kind === "known" && Array.isArray(item.get("rows"))) return new Map([["kind", kind], ["n", BigInt(item.get("rows").length)]]);
+    throw new ProtocolError("Expected pieces of evidence as reports, features or known conditions.");
+  });
 }
 
 function publicVersion(document, promises) {
@@ -127,14 +141,16 @@ const integers = (value) => (Array.isArray(value) ? value.map(integers) : BigInt
 // ---- guarantees
 
 /** Proves one guarantee: for each value of U, or of the columns that someone knows, or of S alone. */
-function checkPromise(claim, { counts, certificate }, channel, shape, sizes) {
+function checkPromise(claim, { counts, evidence, certificate }, channel, shape, sizes) {
   const constant = constantOf(claim.kind);
   const own = claim.knows.length ? ["parts"] : ["multipliers", "joint"];
   const [first, second, third] = entriesOf(certificate, [...own, ...(constant ? [constant] : [])], "a certificate");
-  const size = constant && fractionOf(claim.knows.length ? second : third, constant);
-  const F = setOf(claim, countsOf(counts, shape), size);
+  const given = claim.knows.length ? second : third;
+  const size = constant === "sizes" ? given : constant && fractionOf(given, constant);
+  const F = setOf(evidence ? { ...claim, evidence } : claim, countsOf(counts, shape), size);
   const levels = levelsOf(claim.levels);
-  const readProof = (multipliers, joint) => proofOf(multipliers, joint, SETS_WITH_MULTIPLIERS.includes(claim.kind));
+  const readTable = F.hasVectors ? vectorTable : multiplierTable;
+  const readProof = (multipliers, joint) => proofOf(multipliers, joint, SETS_WITH_MULTIPLIERS.includes(claim.kind), readTable);
   if (claim.kind === "given-u") {
     const nothing = readProof(first, second);
     if (channel instanceof Sets) channel.proveGivenU(levels);
@@ -188,12 +204,12 @@ function levelsOf(levels) {
 }
 
 /** Multipliers as tables of integers or null, and the joint ones by their indices. */
-function proofOf(multipliers, joint, hasMultipliers) {
+function proofOf(multipliers, joint, hasMultipliers, readTable) {
   if (!Array.isArray(joint)) throw new ProtocolError("Expected joint as a list.");
   if (!hasMultipliers && (multipliers !== null || joint.length)) {
     throw new ProtocolError("The certificate has multipliers, and this set needs none.");
   }
-  const tables = multipliers && entriesOf(multipliers, ["upper", "lower"], "multipliers").map(multiplierTable);
+  const tables = multipliers && entriesOf(multipliers, ["upper", "lower"], "multipliers").map(readTable);
   const entries = joint.map((entry) => {
     if (!Array.isArray(entry) || entry.length < 3) throw new ProtocolError("Expected lists as entries of joint.");
     const indices = entry.slice(0, -3);
@@ -204,6 +220,11 @@ function proofOf(multipliers, joint, hasMultipliers) {
     return [indices, values];
   });
   return { tables, entries };
+}
+
+function vectorTable(rows) {
+  if (!Array.isArray(rows) || !rows.every((row) => Array.isArray(row))) throw new ProtocolError("Expected multipliers as rows.");
+  return rows.map((row) => row.map(vectorOf));
 }
 
 function multiplierTable(rows) {

@@ -6,6 +6,8 @@
  */
 
 import { ProtocolError } from "../errors.js";
+import { evidenceOf } from "./evidence.js";
+import { added, Everything, within } from "./everything.js";
 import {
   bitsOf,
   ceil,
@@ -25,57 +27,6 @@ import {
   spend,
   sum,
 } from "./numbers.js";
-
-/** All distributions; around counts, which other sets use. */
-class Everything {
-  constructor(counts) {
-    this.n = sum(counts.flat());
-    this.records(counts);
-  }
-
-  records(counts) {
-    this.counts = counts;
-    this.totals = counts.map(sum);
-  }
-
-  /** What F says of the conditionals within these U values: n and all constants stay what they were. */
-  given(group) {
-    const made = Object.assign(Object.create(Object.getPrototypeOf(this)), this);
-    made.records(within(this.counts, group));
-    return made;
-  }
-
-  /** F with the U values of each class made one, for vectors that are constant on classes: they have the same means. */
-  merged(groups) {
-    const made = Object.assign(Object.create(Object.getPrototypeOf(this)), this);
-    made.records(added(this.counts, groups));
-    return made;
-  }
-
-  /** Good multipliers of a column for `bounds`, where a certificate has none; most sets need none. */
-  multipliers() {
-    return undefined;
-  }
-
-  /** Whether anything is known of R_s. */
-  isSeen(s) {
-    return this.totals[s] > 0n;
-  }
-
-  /** An upper and a lower bound of q·R_s. */
-  bounds(s, q) {
-    spend(2 * q.length);
-    return [largest(q) * ONE, smallest(q) * ONE];
-  }
-
-  /** Whether a1 q1·R_1 ≤ E a2 q2·R_2 is proved by a lemma on two columns, for sides { s, a, q }. */
-  isShown() {
-    return false;
-  }
-}
-
-const within = (rows, group) => rows.map((row) => group.map((u) => row[u]));
-const added = (rows, groups) => rows.map((row) => groups.map((group) => sum(group.map((u) => row[u]))));
 
 /** The vectors c_1 = a1 q1 and c_2 = -E a2 q2, in units of 1/ONE. */
 const vectors = (E, first, second) => [first.q.map((x) => first.a * x * ONE), second.q.map((x) => -E * second.a * x)];
@@ -363,6 +314,7 @@ const SETS = new Map([
   ["kl", ["quantile", checkQuantile, (counts, x) => new KullbackLeibler(counts, x)]],
   ["kl-finite", ["quantile", checkFiniteQuantile, (counts, x) => new KullbackLeibler(counts, x)]],
   ["total-variation", ["radius", checkRadius, (counts, x) => new TotalVariation(counts, x)]],
+  ["evidence", ["sizes", null, (counts, sizes, { evidence }) => evidenceOf(counts, sizes, evidence)]],
 ]);
 
 /** What the certificate of such a set has beside multipliers; null for nothing. */

@@ -5,7 +5,9 @@ MOST_LEVEL <- 100
 MOST_CORNERS <- 5000
 SETS <- list(all = character(), "given-u" = character(), known = character(), "chi-square" = "alpha",
              renyi = c("alpha", "order"), kl = "alpha", "kl-finite" = "alpha",
-             polytope = "distributions", "total-variation" = "alpha")
+             polytope = "distributions", "total-variation" = "alpha", evidence = "evidence")
+PIECES <- list(reports = c("test", "alpha", "n"), known = "n", features = c("alpha", "n"))
+TESTS_OF_REPORTS <- c("chi-square", "kl-finite", "total-variation")
 POPULATION <- c(
   known = "the frequencies of the sample, taken for true",
   "chi-square" = "a distribution that a chi-squared test on the sample accepts",
@@ -13,7 +15,8 @@ POPULATION <- c(
   kl = "a distribution that a likelihood ratio test on the sample accepts",
   "kl-finite" = "a distribution near the sample in Kullback-Leibler divergence",
   polytope = "a mixture of the frequencies of the sample and of distributions that the file lists",
-  "total-variation" = "a distribution near the sample in total variation"
+  "total-variation" = "a distribution near the sample in total variation",
+  evidence = "a distribution that earlier reports, measured features or known margins allow"
 )
 
 claims_from <- function(value, version, shape, epsilon, useful) {
@@ -41,6 +44,7 @@ claim_of <- function(entry, version, shape, useful) {
   if (!is.null(parameters$alpha)) check_alpha(parameters$alpha)
   if (!is.null(parameters$order)) check_order(parameters$order)
   if (!is.null(parameters$distributions)) check_distributions(parameters$distributions, shape)
+  if (!is.null(parameters$evidence)) check_evidence(parameters$evidence)
   knows <- if (has_knows) knows_from(fields$knows, kind, useful) else character()
   levels <- levels_from(fields$levels, shape[1])
   apart <- levels[row(levels) != col(levels)]
@@ -49,6 +53,19 @@ claim_of <- function(entry, version, shape, useful) {
   if (is_uniform && is_array(fields$levels)) bad_file("Expected one number where all pairs have the same level.")
   list(kind = kind, alpha = parameters$alpha, levels = levels, epsilon = max(apart[is.finite(apart)]),
        is_uniform = is_uniform, knows = knows)
+}
+
+check_evidence <- function(value) {
+  if (!is_array(value) || !length(value)) bad_file("Expected a list of pieces of evidence.")
+  for (item in value) {
+    kind <- if (is_object(item)) unclass(item)[["kind"]]
+    if (!is_text(kind) || !kind %in% names(PIECES)) bad_file("Expected pieces of evidence of a known kind.")
+    piece <- entries_of(item, c("kind", PIECES[[kind]]), "a piece of evidence")
+    if (!is.null(piece$alpha)) check_alpha(piece$alpha)
+    if (kind == "reports" && !(is_text(piece$test) && piece$test %in% TESTS_OF_REPORTS)) bad_file("Expected a test of reports.")
+    n <- number_of(piece$n)
+    if (!is.finite(n) || n < 1 || n >= 2^53 || n != floor(n)) bad_file("Expected n from 1 on in a piece of evidence.")
+  }
 }
 
 knows_from <- function(value, kind, useful) {

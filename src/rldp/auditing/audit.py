@@ -20,6 +20,7 @@ from rldp.checks import as_float, checked_tuple, shown
 from rldp.errors import DataError, ParameterError
 from rldp.leakage.worst_pairs import WorstPair, pairs, worst_pair
 from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.questionnaire import Questionnaire
 from rldp.protocol.release_protocol import ReleaseProtocol
 from rldp.tables.parts import parts_of
 from rldp.uncertainty import ConfidenceSet, GivenU, Guarantee, UncertaintySet
@@ -139,6 +140,10 @@ def audit(
         guarantees = tuple(AuditedGuarantee(g, channel.channel) for g in channel.guarantees)
     if isinstance(channel, ReleaseProtocol | PublicProtocol):
         claimed, channel = channel.epsilon, channel.channel
+    if isinstance(channel, Questionnaire):
+        raise ParameterError(
+            "Expected one protocol, got a questionnaire: audit_questionnaire(q) audits all of it."
+        )
     if uncertainty is None:
         raise ParameterError("Expected an uncertainty set F beside a channel or matrix, got none.")
     if not isinstance(uncertainty, UncertaintySet):

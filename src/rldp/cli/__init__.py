@@ -4,7 +4,7 @@ Only the standard library, typer and rich are imported before a command runs, so
 answers at once.
 
 One module for each command: compare, design, audit, release, estimate, regress, collect, public,
-sign, verify, studio, demo, reproduce. They share:
+sign, sheet, verify, studio, demo, reproduce. They share:
 
 arguments    options for data, and how F is made from them
 set_options  options for sets F, from the registry of sets
@@ -45,6 +45,7 @@ from rldp.cli.regress import regress
 from rldp.cli.release import new_key, release
 from rldp.cli.reproduce import reproduce
 from rldp.cli.set_options import SetCommand
+from rldp.cli.sheet import classic, sheet
 from rldp.cli.sign import new_signing_key, sign
 from rldp.cli.studio import studio
 from rldp.cli.verify import verify
@@ -67,6 +68,8 @@ _COMMANDS = (
     public,
     sign,
     new_signing_key,
+    sheet,
+    classic,
     release,
     new_key,
     collect,

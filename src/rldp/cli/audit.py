@@ -79,10 +79,21 @@ def audit(
     from rldp.auditing.read_matrix import MATRIX_FILES
     from rldp.auditing.repeated import repeated
     from rldp.auditing.risk import risk
+    from rldp.cli import questionnaire
+    from rldp.protocol.files import load
+    from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
     from rldp.utility.robust import robust_utility
 
     if epsilon is not None and not epsilon >= 0:
         raise ParameterError(f"Expected --epsilon ≥ 0, got {epsilon:g}.")
+    if file.suffix.lower() not in MATRIX_FILES and file.exists():
+        p = load(file)
+        if isinstance(p, Questionnaire | PublicQuestionnaire):
+            if isinstance(p, PublicQuestionnaire):
+                raise ParameterError(f"{file.name} is for clients and names no sets F.")
+            if not questionnaire.audit(p, data, missing.value, reports, json=json):
+                raise typer.Exit(1)
+            return
     options = _Options(data, sensitive, useful, missing, uncertainty, encoding)
     if file.suffix.lower() in MATRIX_FILES:
         subject = _matrix(file, options, is_released=release_useful)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, prices, set_options, show
+from rldp.cli import arguments, layers, prices, questionnaire, set_options, show
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
 from rldp.errors import ParameterError
+from rldp.presentation.dice_texts import dice_price_in_words
 from rldp.tables.limits import designable_cells
 
 if TYPE_CHECKING:
+    from rldp.designing.few_outputs import DicePrice
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.uncertainty import UncertaintySet
     from rldp.utility.goal import Goal
@@ -76,6 +79,21 @@ def design(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="The randomiser does not read the sensitive columns.")
     ] = False,
+    outputs: Annotated[
+        int | None,
+        typer.Option(help="At most so many outputs, for dice or cards; see rldp sheet.", min=2),
+    ] = None,
+    denominators: Annotated[
+        int | None,
+        typer.Option(
+            help="With --outputs: what is thrown. 6, 36, 216: one to three dice; 52: playing "
+            "cards; 100: percent cards (default).",
+            min=2,
+        ),
+    ] = None,
+    sheets: Annotated[
+        int, typer.Option(help="With --outputs: of so many sheets everyone gets one.", min=1)
+    ] = 1,
     with_prices: prices.Prices = False,
     mergings: prices.Mergings = False,
     effort: layers.Effort = layers.EffortChoice.NORMAL,
@@ -85,6 +103,26 @@ def design(
     pin: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE ...", help="Parameters to fix, such as epsilon_2=0.3."),
+    ] = None,
+    blocks: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="auto|single|COL,COL ...",
+            help="A questionnaire: each person reports one block of useful columns. single: a "
+            "block for each; auto: joined where that needs fewer people; or the blocks.",
+        ),
+    ] = None,
+    epsilon_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=ε ...",
+            help="With --blocks: a level for each of several sensitive columns; --epsilon is then "
+            "that of all together (default: the sum).",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --blocks: processes at most (default: all cores)."),
     ] = None,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
     levels_limit: arguments.LevelsLimit = None,
@@ -96,6 +134,28 @@ def design(
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
     check_target(output, "--output", force=force, loss="reports drawn with it need it")
+    if blocks is not None:
+        kind, alpha = uncertainty.for_blocks()
+        only = {
+            "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
+            "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
+            "epsilon_given_part": layers.level(epsilon_given_part, "--epsilon-given-part"),
+            "goal": "tables" if goal == layers.AUTO else goal,
+            "blocks": questionnaire.blocks_of(blocks),
+            "uncertainty": kind,
+            "alpha": alpha,
+            "missing": missing.value,
+            "encoding": encoding,
+            "effort": effort.value,
+            "workers": workers,
+            "protocol": protocol,
+        }
+        levels = questionnaire.epsilon_of(epsilon, epsilon_of)
+        with _nothing_written():
+            questionnaire.design(data, sensitive, useful, levels, output, only, json=json)
+        return
+    if epsilon_of or workers is not None:
+        raise ParameterError("--epsilon-of and --workers go with --blocks.")
     prices.check(protocol, goal, is_asked=with_prices or mergings)
     F = arguments.uncertainty_set(
         data,
@@ -118,6 +178,8 @@ def design(
         "effort": effort.value,
         "time_limit": time_limit,
     }
+    if outputs is not None or denominators is not None:
+        wanted |= {"outputs": outputs, "denominators": denominators, "sheets": sheets}
     is_information = goal == "information" or (goal == layers.AUTO and protocol != "best")
     aim = _goal(goal, F, worst=worst, influence=influence, hidden=hidden, protocol=protocol)
     line = search_line(protocol, F.table.entropy, is_information=is_information)
@@ -127,16 +189,26 @@ def design(
         )
     if output is not None:
         p.save(output)
+    dice = _dice_price(p) if outputs is not None else None
     priced = prices.Priced(F, p.epsilon, {"goal": goal, **wanted}, with_prices, mergings)
     if json:
-        show.as_json(show.protocol_summary(p, output) | priced.summary)
+        told = {} if dice is None else {"dice_price": dataclasses.asdict(dice)}
+        show.as_json(show.protocol_summary(p, output) | priced.summary | told)
     else:
         show.labels(F)
         show.protocol(p)
         priced.show()
+        if dice is not None:
+            show.paragraph(dice_price_in_words(dice, str(p.options["goal"])))
         if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
             show.note("What stricter limits cost in people: the same with --prices")
         show.written(output)
+
+
+def _dice_price(p: ReleaseProtocol) -> DicePrice:
+    from rldp.designing.few_outputs import dice_price
+
+    return dice_price(p)
 
 
 def _designed(

@@ -14,6 +14,7 @@ from rldp.cli.targets import check_picture_target, check_target
 from rldp.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rldp.estimation.questionnaire import QuestionnaireEstimate
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan
 
@@ -25,6 +26,8 @@ class MethodChoice(StrEnum):
     LIKELIHOOD = "likelihood"
     BAYES = "bayes"
 
+
+_OF_QUESTIONNAIRES = "level", "simultaneous", "weights", "column", "allow_few", "encoding"
 
 Protocol = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol file.")]
 Level = Annotated[float, typer.Option(help="Level of confidence.")]
@@ -65,6 +68,10 @@ def estimate(
     forged: Annotated[
         int, typer.Option(metavar="M", help="Show what M forged reports could do.")
     ] = 0,
+    tally: Annotated[
+        bool,
+        typer.Option("--tally", help="REPORTS is a tally sheet: a CSV file with y and count."),
+    ] = False,
     allow_few: Annotated[
         bool, typer.Option("--allow-few", help="Estimate from fewer than 30 reports too.")
     ] = False,
@@ -81,6 +88,8 @@ def estimate(
 
     [dim]Example:  rldp estimate race.rldp.json reports.csv --csv table.csv --plot table.png[/dim]
     """
+    from rldp.estimation.result import Estimate
+
     check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
     check_picture_target(plot, force=force)
     options = {
@@ -94,7 +103,10 @@ def estimate(
         "allow_few": allow_few,
         "encoding": encoding,
     }
-    p, e = _estimated(protocol, reports, options)
+    p, e = _estimated(protocol, reports, options, forged, is_tally=tally)
+    if not isinstance(e, Estimate):
+        _questionnaire(e, p.name, csv, plot, json=json, sdmx=sdmx)
+        return
     if csv is not None:
         e.save(csv, sdmx=sdmx)
     if plot is not None:
@@ -110,18 +122,69 @@ def estimate(
                 show.note(f"{title}: {file}")
 
 
-def _estimated(protocol: str, reports: str | None, options: dict[str, Any]) -> tuple[Any, Estimate]:
+def _estimated(
+    protocol: str,
+    reports: str | None,
+    options: dict[str, Any],
+    forged: int,
+    *,
+    is_tally: bool = False,
+) -> tuple[Any, Any]:
     """The protocol and the estimate, from a file of reports or from a store."""
     from rldp.collect.opening import is_store
     from rldp.protocol.files import load
+    from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
 
     if reports is None:
         return _of_store(protocol, None, options)
     p = load(protocol)
+    if is_tally:
+        from rldp.estimation.tally import read_tally
+
+        kept = ("method", "level", "simultaneous", "allow_few")
+        counts = read_tally(p, Path(reports))
+        return p, p.estimate(counts=counts, **{name: options[name] for name in kept})
     if is_store(reports):
         return _of_store(reports, p, options)
     with record_bar(f"counting {Path(reports).name}") as report:
+        if isinstance(p, Questionnaire | PublicQuestionnaire):
+            _check_options(options, forged)
+            options = {name: options[name] for name in _OF_QUESTIONNAIRES}
         return p, p.estimate(Path(reports), **options, progress=report)
+
+
+def _check_options(options: dict[str, Any], forged: int) -> None:
+    """Refuse what estimates of one protocol offer and those of a questionnaire do not."""
+    if options["method"] != "inversion" or forged:
+        name = "--forged" if forged else "--method"
+        raise ParameterError(f"{name} goes with one protocol, and this is a questionnaire.")
+    for name in ("strata", "population"):
+        if options[name] is not None:
+            raise ParameterError(f"--{name} goes with one protocol, and this is a questionnaire.")
+
+
+def _questionnaire(
+    e: QuestionnaireEstimate,
+    name: str,
+    csv: Path | None,
+    plot: Path | None,
+    *,
+    json: bool,
+    sdmx: bool,
+) -> None:
+    from rldp.cli import questionnaire
+
+    if plot is not None or sdmx:
+        option = "--sdmx" if sdmx else "--plot"
+        raise ParameterError(f"{option} goes with one protocol, and this is a questionnaire.")
+    if csv is not None:
+        e.save(csv)
+    if json:
+        show.as_json(questionnaire.estimate_summary(e, name))
+        return
+    questionnaire.estimate(e, name)
+    if csv is not None:
+        show.note(f"Written: {csv}")
 
 
 def _of_store(store: str, p: Any, options: dict[str, Any]) -> tuple[Any, Estimate]:
@@ -161,11 +224,19 @@ def plan(
     [dim]Example:  rldp plan race.rldp.json --margin 0.01 --cell race=Black sex=Female[/dim]
     """
     check_picture_target(plot, force=force)
+    from rldp.cli import questionnaire
     from rldp.estimation.sample_size import plan as planned
     from rldp.protocol.files import load
+    from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire
 
     wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])
-    found = planned(load(protocol), margin, cell=wanted or None, goal=goal, level=level)
+    p = load(protocol)
+    if isinstance(p, Questionnaire | PublicQuestionnaire):
+        if cell or goal or plot is not None:
+            raise ParameterError("--cell, --goal and --plot go with one protocol.")
+        questionnaire.plan(p, margin, level, json=json)
+        return
+    found = planned(p, margin, cell=wanted or None, goal=goal, level=level)
     if plot is not None:
         _draw_power(found, plot)
     if json:

@@ -32,10 +32,10 @@ def estimate(e: Estimate, name: str, forged: int) -> None:
     shift = e.influence(forged).ravel().tolist() if forged else None
     labels = [(s, u) for s in schema.s_labels for u in schema.u_labels]
     heads = ("S", "U") if schema.useful else ("S", "")
-    _grid(heads, labels, e.cells, shift, forged)
+    figure_grid(heads, labels, e.cells, shift, forged)
     if schema.useful:
-        _grid(("S", ""), [(s, "") for s in schema.s_labels], e.s)
-        _grid(("U", ""), [(u, "") for u in schema.u_labels], e.u)
+        figure_grid(("S", ""), [(s, "") for s in schema.s_labels], e.s)
+        figure_grid(("U", ""), [(u, "") for u in schema.u_labels], e.u)
     _remarks(e)
     if e.method == "inversion":
         paragraph(forgery_in_words(e, forged))
@@ -66,13 +66,14 @@ def _remarks(e: Estimate) -> None:
         note(f"The reports fit the protocol (p = {fit.p_value:.2g}).")
 
 
-def _grid(
+def figure_grid(
     heads: tuple[str, str],
     labels: Sequence[tuple[str, str]],
     figures: IntervalEstimates,
     shift: Sequence[float] | None = None,
     forged: int = 0,
 ) -> None:
+    """A table of estimates with their intervals."""
     grid = Grid()
     for head in heads:
         if head:

@@ -28,13 +28,14 @@ def public(
     [dim]Example:  rldp public income.rldp.json -o income.public.json[/dim]
     """
     from rldp.protocol.files import load
+    from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
 
     if output.exists() and file.exists() and output.samefile(file):
         raise ParameterError(f"{output} is the whole protocol itself; choose another --output.")
     check_target(output, "--output", force=force)
     p = load(file)
-    if not isinstance(p, ReleaseProtocol):
+    if not isinstance(p, ReleaseProtocol | Questionnaire):
         raise ParameterError(f"{file} is a public file already.")
     p.public().save(output)
     if json:

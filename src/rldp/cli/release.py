@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from rldp.cli import arguments, show
 from rldp.cli.messages import warning
 from rldp.cli.printing import print_line
 from rldp.cli.progress import record_bar
-
-if TYPE_CHECKING:
-    from rldp.release.sampler import Released
 
 
 class PerChoice(StrEnum):
@@ -117,14 +114,18 @@ def release(
     """
     from rldp.auditing.audit import promise
     from rldp.protocol.files import load
+    from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import Questionnaire
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.release.randomness import Simulation, read_key
     from rldp.release.release_file import release_file
 
     p = load(protocol)
-    is_proved = isinstance(p, ReleaseProtocol)
-    if not is_proved:
+    is_proved = isinstance(p, ReleaseProtocol | Questionnaire)
+    if isinstance(p, PublicProtocol):
         warning(show.promise_in_words(promise(p.channel), protocol, p.epsilon))
+    elif not is_proved:
+        warning(f"{protocol} is a public file: its ε is a claim, which the whole file proves.")
     if not escape_formulas:
         _warn_of_formulas(p, output)
     key = None if key_file is None else read_key(key_file)
@@ -176,10 +177,11 @@ def release(
         show.release(summary)
 
 
-def _warn_of_formulas(p: Released, output: str) -> None:
+def _warn_of_formulas(p: Any, output: str) -> None:
     """Say that a spreadsheet may calculate some reports of a text file."""
     is_text = output == "-" or output.lower().endswith((".csv", ".tsv", ".gz"))
-    formulas = p.report_labels.formulas if is_text else ()
+    each = getattr(p, "blocks", (p,)) if is_text else ()
+    formulas = [text for block in each for text in block.report_labels.formulas]
     if formulas:
         warning(
             f"{len(formulas)} of the reports, such as {formulas[0]!r}, look like formulas to a "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,8 @@ from rldp.cli.arguments import ManyValuesCommand
 from rldp.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rldp.tables.table import Table
     from rldp.uncertainty import UncertaintySet
     from rldp.uncertainty.parameters import Parameter
@@ -48,6 +51,16 @@ class ChosenSet:
 
         kind = DEFAULT if self.kind is None else self.kind
         return set_around(table, kind, self._arguments(kind))
+
+    def for_blocks(self) -> tuple[Callable[..., UncertaintySet], float]:
+        """The kind of set of every block of a questionnaire, and the α of all of them."""
+        from rldp.uncertainty.base import ALPHA
+        from rldp.uncertainty.registry import DEFAULT, offered
+
+        kind = DEFAULT if self.kind is None else self.kind
+        arguments = self._arguments(kind)
+        alpha = arguments.pop(ALPHA.name, ALPHA.default)
+        return partial(offered()[kind], **arguments), alpha
 
     def instead_of(self, F: UncertaintySet) -> UncertaintySet:
         """F with another kind or other parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,9 @@ from rldp.decimals import shortest
 from rldp.errors import CertificateError, ParameterError
 
 if TYPE_CHECKING:
+    from rldp.proof.questionnaire import QuestionnaireProof
     from rldp.protocol.documents import Content
+    from rldp.protocol.questionnaire import Questionnaire
 
 
 def verify(
@@ -44,14 +47,16 @@ def verify(
 
     [dim]Example:  rldp verify race.rldp.json --vouches race.public.json[/dim]
     """
-    from rldp.protocol.documents import PUBLIC, read_content
-    from rldp.protocol.files import verified
+    from rldp.proof import Proof
+    from rldp.protocol.documents import PUBLIC, QUESTIONNAIRE_CLIENT, read_content
+    from rldp.protocol.files import checked_protocol, verified
+    from rldp.protocol.questionnaire import Questionnaire
 
     if signature is not None and signed_by is None:
         raise ParameterError("--signature goes with --signed-by, which says whose it must be.")
     key = None if signed_by is None else _digits(signed_by)
     content = read_content(file)
-    if content.document["format"] == PUBLIC:
+    if content.document["format"] in (PUBLIC, QUESTIONNAIRE_CLIENT):
         if vouches is not None:
             raise ParameterError(f"--vouches goes with a whole file, and {file} is a public one.")
         _tell_of_public(content, file, key, signature, as_json=json)
@@ -59,12 +64,41 @@ def verify(
     proof = verified(content, file, vouches=vouches, signed_by=key, signature=signature)
     if intervals:
         _check_again(content, file)
+    if not isinstance(proof, Proof):
+        q = checked_protocol(content.document, str(file))
+        assert isinstance(q, Questionnaire)
+        _tell_of_questionnaire(proof, q, file, vouches, key, with_intervals=intervals, as_json=json)
+        return
     if json:
         summary = show.proof_summary(proof, file, with_intervals=intervals)
         public = None if vouches is None else str(vouches)
         show.as_json(summary | {"vouches": public, "signed_by": key})
         return
     show.proof(proof, with_intervals=intervals)
+    if vouches is not None:
+        show.note(f"{vouches} is exactly its public version: the proof holds for it")
+    if key is not None:
+        show.note(f"signed by {key}")
+
+
+def _tell_of_questionnaire(
+    proof: QuestionnaireProof,
+    q: Questionnaire,
+    file: Path,
+    vouches: Path | None,
+    key: str | None,
+    *,
+    with_intervals: bool,
+    as_json: bool,
+) -> None:
+    from rldp.cli import questionnaire
+
+    if as_json:
+        summary = questionnaire.proof_summary(proof, file, with_intervals=with_intervals)
+        public = None if vouches is None else str(vouches)
+        show.as_json(summary | {"vouches": public, "signed_by": key})
+        return
+    questionnaire.proof(proof, q, with_intervals=with_intervals)
     if vouches is not None:
         show.note(f"{vouches} is exactly its public version: the proof holds for it")
     if key is not None:
@@ -81,11 +115,18 @@ def _tell_of_public(
     content: Content, file: Path, key: str | None, signature: Path | None, *, as_json: bool
 ) -> None:
     """What the table promises; an error unless it is signed, as nothing was proved."""
-    from rldp.auditing.audit import promise
+    from rldp.auditing.audit import Promise, promise
     from rldp.protocol.files import loaded
+    from rldp.protocol.public_protocol import PublicProtocol
+    from rldp.protocol.questionnaire import PublicQuestionnaire
 
     p, _ = loaded(content, file, signed_by=key, signature=signature)
-    found = promise(p.channel)
+    if isinstance(p, PublicQuestionnaire):
+        each = [promise(block.channel) for block in p.blocks]
+        found = Promise(*(max(levels) for levels in zip(*map(astuple, each), strict=True)))
+    else:
+        assert isinstance(p, PublicProtocol)
+        found = promise(p.channel)
     if as_json:
         show.as_json(show.promise_summary(found, file, p.epsilon) | {"signed_by": key})
     else:
@@ -101,9 +142,13 @@ def _tell_of_public(
 
 def _check_again(content: Content, file: Path) -> None:
     from rldp.intervals import check_with_intervals
+    from rldp.intervals.questionnaire import check_questionnaire_with_intervals
     from rldp.proof import ProofError
+    from rldp.protocol.documents import QUESTIONNAIRE
 
+    is_questionnaire = content.document["format"] == QUESTIONNAIRE
+    check = check_questionnaire_with_intervals if is_questionnaire else check_with_intervals
     try:
-        check_with_intervals(content.document)
+        check(content.document)
     except ProofError as error:
         raise CertificateError(f"{file} does not prove its ε: {error}") from None

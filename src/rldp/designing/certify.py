@@ -27,7 +27,7 @@ from rldp.proof import Proof, ProofError, check
 from rldp.protocol import documents
 from rldp.protocol.guarantees import CertifiedGuarantee, proof_document
 from rldp.protocol.release_protocol import ReleaseProtocol
-from rldp.uncertainty import AllDistributions, BudgetSet, Guarantee
+from rldp.uncertainty import AllDistributions, BudgetSet, EvidenceSet, Guarantee
 
 Document = dict[str, Any]
 
@@ -59,7 +59,11 @@ def proved(found: Found, guarantees: Sequence[Guarantee]) -> ReleaseProtocol:
     The set of the first is the F that the protocol was designed for.
     """
     first, *others = guarantees
-    F, table = first.uncertainty, certified(found.channel, guarantees)
+    F = first.uncertainty
+    if found.integers is None:
+        table = certified(found.channel, guarantees)
+    else:
+        table = certified_as_it_is(found.channel, found.integers, guarantees)
     kept = table.channel.mutual_information(F.table.p_su)
     return ReleaseProtocol(
         name=found.name,
@@ -87,19 +91,26 @@ def certified(channel: Channel, guarantees: Sequence[Guarantee], bits: int = BIT
     for t in _PULLS if is_tight else (0.0, *_PULLS):
         integers = (channel.pulled_in(t) if t else channel).rounded(bits)
         try:
-            exact = channel.from_integers(integers, bits)
-            certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
-            document = {
-                "epsilon": guarantees[0].epsilon,
-                "schema": documents.schema_document(guarantees[0].table.schema),
-                "channel": documents.channel_document(exact, integers, bits),
-                **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
-            }
-            return Certified(exact, integers, bits, certificates, check(document))
+            return certified_as_it_is(channel, integers, guarantees, bits)
         except (DataError, ProofError) as error:  # too few bits for all outputs, or for the proof
             refusal = str(error)
     levels = " and ".join(f"ε = {shortest(g.epsilon)}" for g in guarantees)
     raise CertificateError(f"No table of {bits} bits proves {levels}. {refusal}")
+
+
+def certified_as_it_is(
+    channel: Channel, integers: IntegerParts, guarantees: Sequence[Guarantee], bits: int = BITS
+) -> Certified:
+    """A table of integers with certificates that prove all guarantees; refused without proof."""
+    exact = channel.from_integers(integers, bits)
+    certificates = tuple(certificate(exact, integers, g, bits) for g in guarantees)
+    document = {
+        "epsilon": guarantees[0].epsilon,
+        "schema": documents.schema_document(guarantees[0].table.schema),
+        "channel": documents.channel_document(exact, integers, bits),
+        **proof_document(list(map(CertifiedGuarantee, guarantees, certificates))),
+    }
+    return Certified(exact, integers, bits, certificates, check(document))
 
 
 def _is_tight(channel: Channel, guarantee: Guarantee) -> bool:
@@ -119,7 +130,7 @@ def certificate(
     """The multipliers that make the checker's bounds as tight as they can be."""
     F = guarantee.uncertainty
     above = 1 + Fraction(1, 10**12)  # what the checker can prove without doubt
-    constants = {name: str(Fraction(getattr(F, name)) * above) for name in F.constants}
+    constants = F.certificate_constants(above)
     parts: list[Document] = []
     for comparisons in channel.comparison_blocks():
         found = [_of_view(channel, integers, view, bits) for view in views(comparisons, guarantee)]
@@ -132,6 +143,8 @@ def certificate(
 def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) -> Document:
     found: Document = {"multipliers": None, "joint": []}
     F = view.uncertainty
+    if isinstance(F, EvidenceSet):
+        return found | {"multipliers": _vectors(channel, integers, view, F, bits)}
     if not isinstance(F, BudgetSet):
         return found  # no multipliers are needed
     if not channel.has_multipliers:  # what is within its level by extremes needs no look
@@ -151,6 +164,34 @@ def _of_view(channel: Channel, integers: IntegerParts, view: View, bits: int) ->
         tight = (apart.log_ratio > -_NEAR) & np.isfinite(apart.log_ratio)
         first, second = apart.first[tight], apart.second[tight]
         found["joint"] = _joint(channel, integers, view, F, first, second)
+    return found
+
+
+def _vectors(
+    channel: Channel, integers: IntegerParts, view: View, F: EvidenceSet, bits: int
+) -> Document | None:
+    """Multipliers of every vector in both directions, as integers in units of the table."""
+    if not channel.has_multipliers:
+        return None
+    everything = AllDistributions(F.table)
+    comparisons = relative_to(view.comparisons, view.levels)
+    if pairs(comparisons, everything).log_ratio.max(initial=-np.inf) <= 0:
+        return None  # largest and smallest entries are enough
+    whole, s = channel.bounded_vectors(integers)
+    q, rows = whole[..., view.cells], view.rows(s)
+    found: dict[str, list[list[str]]] = {"upper": [], "lower": []}
+    for vectors, of_s in zip(q, np.broadcast_to(rows, q.shape[:2]), strict=True):
+        for name, sign in (("upper", 1.0), ("lower", -1.0)):
+            cores = (
+                F.bound(sign * (x / 2.0**bits), int(r))[1]
+                for x, r in zip(vectors, of_s, strict=True)
+            )
+            found[name].append(
+                [
+                    "" if v is None else " ".join(str(round(x * 2.0**bits)) for x in v.tolist())
+                    for v in cores
+                ]
+            )
     return found
 
 

@@ -16,6 +16,7 @@ from rldp.designing.catalogue import BEST, PROGRAMMES, check_set, checked_names
 from rldp.designing.certify import proved
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.error_programmes import ERROR_BOUNDS
+from rldp.designing.few_outputs import DICE, checked_outputs, few_outputs, sheets_for
 from rldp.designing.problem import Found, Problem, checked_effort, deadline_after, untold
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
@@ -27,7 +28,7 @@ from rldp.estimation.moments import moments
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
 from rldp.tables.limits import MOST_CELLS_SEARCHED, check_designable
 from rldp.uncertainty import Guarantee, UncertaintySet
-from rldp.utility.goal import CELLS, INFORMATION, Goal, U, as_goal
+from rldp.utility.goal import CELLS, INFORMATION, Goal, S, U, as_goal
 
 _PROVED_CELLS = 12  # up to which a proof tells how far exact closed forms could be above
 _FEW_CELLS = 49  # up to which the outputs of closed forms do not help a search
@@ -47,7 +48,7 @@ _INSTEAD = {  # of arguments that earlier versions had
 
 
 class Variant(TypedDict, total=False):
-    """What readers of the paper ask for beside the best that is known today.
+    """What some ask for beside the best that is known today: the paper's variants, and dice.
 
     Attributes:
         bounds: of closed forms: "sharp"; "exact", which spends all of ε over F and takes longer; or
@@ -55,11 +56,21 @@ class Variant(TypedDict, total=False):
             those and promises what the paper does.
         pairs: for polyopt, "distinct" (s1 ≠ s2) or "all" (Γ as the paper prints it).
         parameters: of closed forms, to pin, under the names that the result reports.
+        outputs: for "best", at most so many outputs, so that people can carry the protocol out with
+            dice or cards. Goal "auto" is then "cells" if there are enough outputs to tell all
+            cells, and "s" otherwise.
+        denominators: with outputs, the number of equally likely things that are thrown: 6, 36, 216
+            (one, two, three dice), 52 (playing cards), 100 (percent cards, the default). All
+            probabilities are in units of 1/denominators, and proved as they are.
+        sheets: with outputs, how many sheets there are, of which everyone gets one at random.
     """
 
     bounds: str
     pairs: str
     parameters: Mapping[str, float | str] | None
+    outputs: int | None
+    denominators: int | None
+    sheets: int
 
 
 def design(
@@ -116,7 +127,8 @@ def design(
         time_limit: seconds after which a search ends with the best protocol so far, as it does at
             Ctrl-C; `p.ended` tells. Without it a search ends by work.
         progress: called during a search with the value so far and a bound on it.
-        **variant: the paper's variants, see `Variant`: bounds, pairs, and parameters to pin.
+        **variant: see `Variant`: the paper's bounds, pairs, and parameters to pin; and few outputs
+            with probabilities that dice have.
 
     >>> from rldp import ChiSquareSet, Table
     >>> p = design(ChiSquareSet(Table([[30, 10], [10, 50]])), epsilon=1.0, protocol="srr")
@@ -138,6 +150,11 @@ def design(
         also=also,
         is_recommended=is_recommended,
     )
+    dice = None
+    if variant.get("outputs") is not None or variant.get("denominators") is not None:
+        dice = checked_outputs(**{name: variant.get(name) for name in DICE})
+        if isinstance(goal, str) and goal == AUTO:
+            goal = CELLS if dice[2] >= sheets_for(uncertainty.table.counts.size, dice[0]) else S
     if isinstance(goal, str) and goal == AUTO:
         goal = (U if hidden else CELLS) if is_recommended else INFORMATION
     pinned = variant.get("parameters")
@@ -154,7 +171,10 @@ def design(
     )
     _check(protocol, problem)
     is_searched = protocol in (*PROGRAMMES, BEST)
-    found = searched(protocol, problem) if is_searched else _family(protocol, problem)
+    if dice is not None:
+        found = few_outputs(protocol, problem, *dice)
+    else:
+        found = searched(protocol, problem) if is_searched else _family(protocol, problem)
     return _within_limit(proved(_with_goal(found, problem), guarantees))
 
 

@@ -32,8 +32,12 @@ from rldp._types import Array, Flags
 from rldp.arithmetic import exp, log, matmul
 from rldp.designing.masters import Master, scaled, simple_columns
 from rldp.designing.oracles.products import Listed, Priced
-from rldp.designing.polyopt.exact_pricing import ExactPricing
-from rldp.designing.polyopt.product_pricing import ProductPricing, Vertices, sorted_vertices
+from rldp.designing.polyopt.exact_pricing import (
+    ExactPricing,
+    ProductPricing,
+    Vertices,
+    sorted_vertices,
+)
 from rldp.designing.polyopt.s_block import Block as SimplexBlock
 from rldp.designing.polyopt.s_block import possible_cells
 from rldp.designing.polyopt.solve import closed

@@ -132,7 +132,9 @@ def _turns(problem: Problem, private: PrivateColumns) -> list[Turn]:
     pricing = None if hidden else _sorted_pricing(guarantees)
     if pricing is not None:
         found.append(Sorting(pricing, problem.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, problem.table.n_s):
+    elif Flips.is_possible(private, problem.table.n_s) and all(
+        g.uncertainty.is_quick for g in guarantees
+    ):
         found.append(Flips(private))
     if private.is_joint and problem.table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))

@@ -15,7 +15,7 @@ import numpy as np
 
 from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
-from rldp.channel import Channel, DenseChannel
+from rldp.channel import Channel, DenseChannel, IntegerParts
 from rldp.checks import as_float, shown
 from rldp.designing.solvers.work import Limit
 from rldp.designing.stack import Layers, Stack
@@ -231,6 +231,7 @@ class Found:
             are of their sum.
         name, parameters, options: what the protocol tells of itself.
         goal: what it was designed for; None for information.
+        integers: the table itself where it must not be rounded.
     """
 
     channel: Channel
@@ -242,6 +243,7 @@ class Found:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     goal: Goal | None = None
+    integers: IntegerParts | None = None
 
     @classmethod
     def of_columns(cls, Q: Array, value: float, bound: float, ended: str, **told: Any) -> Found:

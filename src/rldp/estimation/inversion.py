@@ -366,7 +366,9 @@ class Inverted:
         """The map that says which quantities are identified."""
         return self.inverse
 
-    def figures(self, C: Array, level: float, family: int = 1) -> IntervalEstimates:
+    def figures(
+        self, C: Array, level: float, family: int = 1, *, is_careful: bool = True
+    ) -> IntervalEstimates:
         """Estimates of the rows of C with intervals for each, or for `family` at once.
 
         The interval of θ = c·p generalises Wilson's interval with continuity correction: θ is in it
@@ -374,7 +376,7 @@ class Inverted:
         observed variance, and v(θ) the variance if p is moved to θ along the cells with the largest
         or the smallest c. If reports are the records themselves, this is Wilson's interval; if
         noise dominates, it is ± z se. The corrections for small counts, h and the maximum, fade as
-        nv/h² exceeds 100.
+        nv/h² exceeds 100. Without care, where an interval is a part of another, there are none.
         """
         features, n = self.inverse.features, self.effective_n
         A = self.inverse.weights(C)
@@ -389,7 +391,7 @@ class Inverted:
         k = normal_quantile(level, family) ** 2 / n
         jumps = features.jumps(A)
         least_count = np.maximum(_CAREFUL * jumps, 1e-300)
-        care = _CAREFUL * jumps / np.maximum(least_count, n * np.sqrt(variance))
+        care = _CAREFUL * jumps / np.maximum(least_count, n * np.sqrt(variance)) * is_careful
         half = care * jumps / (2 * n)
         weight = np.maximum(self.p, 0) + 1e-9 * self.inverse.p0
         ends = []

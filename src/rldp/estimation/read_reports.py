@@ -82,6 +82,14 @@ class ReportReader:
             self._add_sequence(reports)
         if not self._n:
             raise DataError("Expected at least one report, got none.", argument="reports")
+        return self.result()
+
+    def add_texts(self, texts: Any, weights: Any = None) -> None:
+        """Count some reports, an Arrow array of texts, with their weights."""
+        self._add_texts(texts, weights, None)
+
+    def result(self) -> dict[str, ReportCounts]:
+        """The counts so far by stratum."""
         return {label: counting.result() for label, counting in self._countings.items()}
 
     def _add_sequence(self, reports: Iterable[Any]) -> None:

@@ -58,7 +58,7 @@ def check_with_intervals(document: dict[str, Any]) -> None:
 
 def _check(document: dict[str, Any]) -> None:
     channels: dict[tuple[int, int], Channel] = {}
-    for place, claim in enumerate(_claims(document)):
+    for place, claim in enumerate(listed_claims(document)):
         F = read_set(claim)
         shape = len(F.counts), len(F.counts[0])
         work.spend(20 * shape[0] ** 2)
@@ -83,7 +83,7 @@ def _check(document: dict[str, Any]) -> None:
             Claim(F.within(columns), factors, channel.within(columns), part_proof).prove()
 
 
-def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:
+def listed_claims(document: dict[str, Any]) -> list[dict[str, Any]]:
     """Each with its set, levels and certificate; a document without a list has one."""
     if "guarantees" not in document:
         return [{**document, "levels": document["epsilon"]}]

@@ -7,12 +7,14 @@ Someone who knows that U has one of some values faces the channel of these value
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rldp.intervals.balls import ball, smallest
+from rldp.intervals.evidence import EvidenceSet
 from rldp.intervals.planes import BudgetSet
 from rldp.intervals.reading import (
     check_form_of_joint,
@@ -60,10 +62,11 @@ class Claim:
     channel: Channel
     certificate: Any
     _ranges: dict[tuple[int, Column], tuple[arb, arb]] = field(default_factory=dict)
+    _hints: dict[tuple[int, Column], list[list[int]]] = field(default_factory=dict)
 
     def with_set(self, F: Set) -> Claim:
         """The same with another set, and means of its own."""
-        return replace(self, F=F, _ranges={})
+        return replace(self, F=F, _ranges={}, _hints={})
 
     @property
     def levels(self) -> list[arb]:
@@ -84,6 +87,11 @@ class Claim:
     def range(self, s: int, q: Column) -> tuple[arb, arb]:
         """A lower and an upper bound of q·R_s over F."""
         spend(1)
+        if (s, q) not in self._ranges and isinstance(self.F, EvidenceSet):
+            up, down = self._hints.get((s, q), ([], []))
+            high = self.F.threshold(s, list(q), up) if up else ball(max(q))
+            low = -self.F.threshold(s, [-x for x in q], down) if down else ball(min(q))
+            self._ranges[s, q] = low.max(ball(min(q))), high.min(ball(max(q)))
         if (s, q) not in self._ranges:
             spend(8 + 4 * len(q))
             fall = self.F.mean_gap(s, [max(q) - x for x in q])
@@ -113,19 +121,47 @@ class Claim:
         gaps2 = [E * (a2 * (x - min(q2))) for x in q2]
         return self.F.is_sum_at_least(C, (s1, gaps1), (s2, gaps2))
 
-    def check_form(self, n_rows: int, n_columns: int, n_indices: int = 0) -> None:
-        """What the certificate says beside the size of F has a form, and no other use here."""
+    def check_form(
+        self,
+        n_rows: int,
+        n_columns: int,
+        n_indices: int = 0,
+        at: Callable[[int, int], tuple[int, Column]] | None = None,
+    ) -> None:
+        """What the certificate says beside the size of F has a form, and no other use here.
+
+        But for sets that stand on evidence it hints at weights: those at a row and a column of its
+        tables are for `at` of them, an S value with its integers.
+        """
+        if isinstance(self.F, EvidenceSet) and self.certificate.get("multipliers") is not None:
+            tables = [
+                [
+                    entries(row, n_columns)
+                    for row in entries(self.certificate["multipliers"][x], n_rows)
+                ]
+                for x in ("upper", "lower")
+            ]
+            for i, j in product(range(n_rows), range(n_columns)):
+                hints = [_vector(table[i][j]) for table in tables]
+                if at is not None:
+                    self._hints[at(i, j)] = hints
         if isinstance(self.F, BudgetSet):
             check_form_of_multipliers(self.certificate.get("multipliers"), n_rows, n_columns)
             if n_indices:
                 check_form_of_joint(self.certificate.get("joint"), n_indices)
 
 
+def _vector(text: Any) -> list[int]:
+    need(isinstance(text, str), "weights are no text")
+    spend(len(text))
+    return [integer(part) for part in text.split(" ")] if text else []
+
+
 def dense(claim: Claim) -> None:
     """P(y|s) = q·R_s with q_u = Q[s][u][y]."""
     columns = [list(zip(*table, strict=True)) for table in claim.channel.by_u["Q"]]
     n_s, n_y = len(columns), len(columns[0])
-    claim.check_form(n_y, n_s, 3)
+    claim.check_form(n_y, n_s, 3, lambda y, s: (s, columns[s][y]))
     for y, (s1, s2) in product(range(n_y), claim.factors):
         is_proved = claim.holds((s1, 1, columns[s1][y]), (s2, 1, columns[s2][y]))
         need(is_proved, f"output {y} at s = {s1} against s = {s2} is not proved")
@@ -134,8 +170,8 @@ def dense(claim: Claim) -> None:
 def independent(claim: Claim) -> None:
     """P(y1, y2|s) = r_s[s][y1] q·R_s with q_u = r_u[u][y2]; only the worst y1 matters."""
     r_s, (r_u,) = claim.channel.shared["r_s"], claim.channel.by_u["r_u"]
-    claim.check_form(len(r_u[0]), len(r_s), 3)
     columns = list(zip(*r_u, strict=True))
+    claim.check_form(len(r_u[0]), len(r_s), 3, lambda y, s: (s, columns[y]))
     for s1, s2 in claim.factors:
         spend(2 * len(r_s[s1]))
         seen = [pair for pair in zip(r_s[s1], r_s[s2], strict=True) if any(pair)]
@@ -149,7 +185,8 @@ def independent(claim: Claim) -> None:
 def choice(claim: Claim) -> None:
     """P(b, z|s) is q·R_b with q_u = own[b][u][z] if s = b, and other[b][z] if not."""
     own, other = claim.channel.by_u["own"], claim.channel.shared["other"]
-    claim.check_form(len(other), len(other[0]))
+    blocks = [list(zip(*table, strict=True)) for table in own]
+    claim.check_form(len(other), len(other[0]), 0, lambda b, z: (b, blocks[b][z]))
     for b in range(len(other)):
         up, down = claim.least(first=b), claim.least(second=b)  # all others have one probability
         for z, q in enumerate(zip(*own[b], strict=True)):
@@ -165,8 +202,8 @@ def unary(claim: Claim) -> None:
     """Λ_1(z1) ≤ E Λ_2(z2) for all symbols, Λ_s(z) = own[s][·][z]·R_s/other[s][z]."""
     own, other = claim.channel.by_u["own"], claim.channel.shared["other"]
     n_s, n_z = len(own), len(other[0])
-    claim.check_form(n_z, n_s, 4)
     columns = [list(zip(*table, strict=True)) for table in own]
+    claim.check_form(n_z, n_s, 4, lambda z, s: (s, columns[s][z]))
     symbols = [[z for z in range(n_z) if other[s][z]] for s in range(n_s)]
     for s, z in product(range(n_s), range(n_z)):
         is_told = not other[s][z] and any(columns[s][z])

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from rldp.intervals.balls import ball, power
+from rldp.intervals.evidence import read_evidence
 from rldp.intervals.planes import BudgetSet
 from rldp.intervals.polytope import PolytopeSet
 from rldp.intervals.reading import entries, need, rational
@@ -16,7 +17,7 @@ from rldp.intervals.total_variation import TotalVariationSet
 
 Table = list[list[int]]
 
-_ENTRIES = {"kind", "counts", "alpha", "order", "distributions"}
+_ENTRIES = {"kind", "counts", "alpha", "order", "distributions", "evidence"}
 _MOST_DIGITS, _MOST_BITS = 400, 2**13  # of the fractions of a corner, and of their denominator
 
 
@@ -131,6 +132,7 @@ SETS: dict[str, Callable[[dict[str, Any], Table], Set]] = {
     "known": _known,
     "polytope": _polytope,
     "given-u": _given_u,
+    "evidence": read_evidence,
 }
 
 

@@ -139,18 +139,19 @@ def unsettled(comparisons: Comparisons, F: UncertaintySet, levels: Array) -> Com
 def worst_pair(comparisons: Comparisons, F: UncertaintySet, apart: Pairs) -> WorstPair:
     """The worst pair over F itself, taken by their upper bounds until none can be worse."""
     worst, is_bounded = WorstPair(0, 0, -np.inf), False
+    at_once = F.pairs_at_once
     order = np.argsort(-apart.log_ratio, kind="stable")
     bound = apart.log_ratio[order]
     while order.size:
-        chosen, order = order[:_AT_ONCE], order[_AT_ONCE:]
+        chosen, order = order[:at_once], order[at_once:]
         first, second = apart.first[chosen], apart.second[chosen]
         ratio = _together(comparisons, F, first, second, apart.log_ratio[chosen])
         best = int(ratio.argmax())
         if ratio[best] > worst.log_ratio:
             worst = WorstPair(int(first[best]), int(second[best]), float(ratio[best]))
-        bound = bound[_AT_ONCE:]
+        bound = bound[at_once:]
         order, bound = order[bound > worst.log_ratio], bound[bound > worst.log_ratio]
-        if order.size > _AT_ONCE and not is_bounded:
+        if order.size > at_once and not is_bounded and F.is_quick:
             is_bounded = True
             bound = np.minimum(
                 bound, _ladder_bound(comparisons, F, apart.first[order], apart.second[order])

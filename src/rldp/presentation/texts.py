@@ -31,6 +31,9 @@ MEANINGS = {
     "polyopt_error_bound": "summed variance of one report that no protocol with columns in "
     "PolyOpt's cone beats",
     "polyopt_largest_error_bound": "largest variance of one report, likewise",
+    "outputs": "answers on a sheet, at most",
+    "denominator": "equally likely things that are thrown",
+    "sheets": "outputs up to the end of each sheet; everyone gets one sheet at random",
 }
 BOUNDS = {  # of errors, by the names in `designing.bounds`
     "given-u": "not even if U were sent in the clear",
@@ -52,6 +55,11 @@ TITLES = {
     "optimal": "the best that a search finds among all that are private over F",
     "ldp-optimal": "the best that a search finds among all that protect the whole record",
     "best": "the best that is found: optimal, with the outputs of all others mixed in",
+    "dice": "few outputs in units of what dice or cards can throw",
+    "crosswise": "the crosswise model: are both statements alike?",
+    "forced-response": "forced response: some throws force an answer",
+    "unrelated-question": "the unrelated question: some throws ask something else",
+    "triangular": "the triangular model: one answer for no, the other says nothing",
     "ceiling": "nothing can keep more, even if the frequencies were the truth",
 }
 

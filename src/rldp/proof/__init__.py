@@ -84,9 +84,25 @@ corners unchanged. Proof. P(y|s,k) = q·R_s with the q_u of these u. The table w
 cells into rows; 1 and 2 speak of a row with (1). A unary channel with a block for each s draws the
 others from `other` for every s; with a block for each cell, blocks of u outside k cancel.
 
+Evidence, F = {P : L_i P ∈ B_i for all i}: reports y of a channel M, z = Mᵀ P near their frequencies
+ŷ; rows·P ≤ limits; and a distribution of the document that lies in all B_i, so that F has one.
+
+Lemma 8 (one s). Let a_i be multipliers with cost Σ_i max {a_i·z : z ∈ B_i} ≤ 0 and v = Σ_i L_iᵀ a_i
+with v ≥ 0 outside the cells of s. Then q·R_s ≤ max_u (q_u - v_su), and q·R_s ≥ min_u (q_u + w_su)
+for w from such multipliers. Σ P = 1 is evidence too: κ for all cells, at the cost κ. Costs are:
+- rows·P ≤ limits: w·limits for w ≥ 0, or any w where they are equal; intervals [l, h] of P(H|s) are
+  the rows 1_s (1_H - h) and 1_s (l - 1_H), with limits 0;
+- Σ ŷ²/z ≤ 1 + B, B = x/m: μ + ν (1 + B) - 2 Σ ŷ_y √(ν (μ - a_y)), for all μ ≥ max a and ν ≥ 0;
+- Σ ŷ log(ŷ/z) ≤ b: μ + ν (b - 1) - ν Σ ŷ_y log((μ - a_y)/ν);
+- Σ |ŷ - z| ≤ r: ŷ·a + (r/2) (max a - min a).
+Proof. Σ_x v_x P_x = Σ_i a_i·L_i P ≤ 0; with v ≥ 0 elsewhere Σ_u v_su P_su ≤ 0, and q_u ≤ hi + v_su
+gives Σ_u (q_u - hi) P_su ≤ 0. For the balls, Σ z = 1, and (a_y - μ) z_y - ν ŷ_y²/z_y, likewise
+(a_y - μ) z_y + ν ŷ_y log(z_y/ŷ_y), are largest at z_y = ŷ_y √(ν/(μ - a_y)) and ν ŷ_y/(μ - a_y).
+By rows (s, k) this holds for someone who knows part of U as it stands.
+
 Modules: `parsing` reads values, `uncertainty` proves the size of F, `sets` has the lemmas,
-`channels` states the claim for each kind of channel, `levels` has the levels of pairs, `parts` the
-parts of U, `numbers` computes, and `work` counts.
+`evidence` the last of them, `channels` states the claim for each kind of channel, `levels` has the
+levels of pairs, `parts` the parts of U, `numbers` computes, and `work` counts.
 
 Numbers are integers in units of 1/ONE, each rounded to its safe side: E, A, G, V, h and lower
 bounds down, σ, b, δ and upper bounds up. V and h grow with A and G, h with t: smaller ones may be

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
 
+from rldp.proof.evidence import EvidenceSet
 from rldp.proof.levels import Levels
 from rldp.proof.numbers import ONE, ceil
 from rldp.proof.parsing import NATURAL, SIGNED, ProofError, field, integers, ratio
@@ -463,8 +464,28 @@ def _multipliers(claims: Claims, *shape: int) -> tuple[Any, Any]:
     if not claims.F.has_multipliers or field(document, name, dict, type(None)) is None:
         nothing = [[None] * shape[1]] * shape[0]
         return nothing, nothing
+    if isinstance(claims.F, EvidenceSet):
+        return _vectors(document, f"{name}.upper", shape), _vectors(
+            document, f"{name}.lower", shape
+        )
     upper = integers(document, f"{name}.upper", [*shape], pattern=SIGNED)
     return upper, integers(document, f"{name}.lower", [*shape], pattern=SIGNED)
+
+
+def _vectors(document: dict[str, Any], name: str, shape: tuple[int, ...]) -> list[list[list[int]]]:
+    """Tables of vectors of integers, each a text with spaces between; none is an empty one."""
+    rows = field(document, name, list)
+    if len(rows) != shape[0] or any(not isinstance(r, list) or len(r) != shape[1] for r in rows):
+        raise ProofError(f"Expected a table of {shape[0]} × {shape[1]} texts at {name}.")
+
+    def vector(text: Any) -> list[int]:
+        parts = text.split(" ") if isinstance(text, str) and text else []
+        spend(4 * len(parts))
+        if not isinstance(text, str) or not all(map(SIGNED.fullmatch, parts)):
+            raise ProofError(f"Expected integers with spaces between at {name}.")
+        return list(map(int, parts))
+
+    return [[vector(text) for text in row] for row in rows]
 
 
 def _joint(claims: Claims, n_indices: int) -> dict[tuple[int, ...], Triple]:

@@ -155,6 +155,56 @@ def is_finite_quantile(x: Fraction, df: int, alpha: Fraction) -> bool:
     return t >= df * ONE and t - df * ONE - df * log_above(ceil(t, df)) + log_alpha >= 0
 
 
+def is_binomial_tail(k: int, n: int, p: Fraction, alpha: Fraction) -> bool:
+    """Whether it is proved that Bin(n, p) is k or less with chance α at most.
+
+    The chance is (1-p)^n Σ_{j≤k} r_j, r_0 = 1 and r_j = r_(j-1) (n-j+1) p/(j (1-p)), each rounded
+    up. Where k > n/2 the terms are taken from j = k on downwards, as those of n - j hits of 1-p.
+
+    >>> [is_binomial_tail(0, 10, Fraction(p), Fraction(1, 20)) for p in ("0.25", "0.26")]
+    [False, True]
+    """
+    if k >= n or p <= 0:
+        return alpha >= 1
+    if p >= 1:
+        return True
+    top, bottom = p.numerator, p.denominator
+    width = BITS
+    spend(4 * (k + 64), width + 2 * bottom.bit_length())
+    rest = bottom - top  # (1-p) · bottom
+    mantissa, exponent = _power_above(rest, bottom, n)
+    term = total = 1 << width  # in units of 2^-width, and of 2^shift
+    shift = 0
+    for j in range(1, k + 1):
+        term = ceil(term * (n - j + 1) * top, j * rest)
+        total += term
+        if total.bit_length() > 3 * width:
+            term, total, shift = (term >> width) + 1, (total >> width) + 1, shift + width
+    exponent += shift - width
+    chance = mantissa * total
+    limit = alpha.numerator
+    if exponent >= 0:
+        return (chance << exponent) * alpha.denominator <= limit
+    return chance * alpha.denominator <= limit << -exponent
+
+
+def _power_above(top: int, bottom: int, n: int) -> tuple[int, int]:
+    """Integers m, e with (top/bottom)^n ≤ m 2^e, for 0 < top ≤ bottom, by squares rounded up."""
+    width = BITS
+    square, e_square = ceil(top << width, bottom), -width
+    m, e = 1, 0
+    while n:
+        if n & 1:
+            m, e = m * square, e + e_square
+            cut = max(0, m.bit_length() - width)
+            m, e = ceil(m, 1 << cut), e + cut
+        square, e_square = square * square, 2 * e_square
+        cut = max(0, square.bit_length() - width)
+        square, e_square = ceil(square, 1 << cut), e_square + cut
+        n >>= 1
+    return m, e
+
+
 def power_of_e_below(x: int) -> int:
     """A lower bound of e^x, both in units of 1/ONE."""
     m, e = exp_below(Fraction(x, ONE), 192)

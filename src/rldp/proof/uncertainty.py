@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from rldp.proof.evidence import read_evidence
 from rldp.proof.numbers import ONE, exp_below, is_finite_quantile, is_quantile, root
 from rldp.proof.parsing import ProofError, field, only, ratio, real
 from rldp.proof.sets import (
@@ -19,7 +20,7 @@ from rldp.proof.sets import (
     TotalVariationSet,
 )
 
-_ENTRIES = "kind", "counts", "alpha", "order", "distributions"
+_ENTRIES = "kind", "counts", "alpha", "order", "distributions", "evidence"
 _MOST_CORNERS = 5000  # of a polytope
 _MOST_DIGITS, _MOST_BITS = 400, 2**13  # of its probabilities, and of what they have in common
 _MOST_ORDER = 16  # of a Rényi set, and the largest denominator of its order
@@ -92,6 +93,10 @@ def _corner(P: Any, shape: tuple[int, int], name: str) -> list[list[int]]:
     if any(x < 0 for row in exact for x in row) or sum(map(sum, exact)) != 1:
         raise ProofError(f"Expected probabilities that sum to 1 at {name}.")
     return [[int(x * unit) for x in row] for row in exact]
+
+
+def _evidence(document: dict[str, Any], table: Counts) -> Set:
+    return read_evidence(document, table.counts)
 
 
 def _chi_square(document: dict[str, Any], table: Counts) -> Set:
@@ -170,4 +175,5 @@ SETS: dict[str, Callable[[dict[str, Any], Counts], Set]] = {
     "known": _known,
     "polytope": _polytope,
     "given-u": _given_u,
+    "evidence": _evidence,
 }

@@ -23,11 +23,13 @@ from rldp.io.json_files import document_text, read_document
 from rldp.protocol.signatures import Entry, check_signed, entries_from, public_key, read_detached
 from rldp.tables.schema import Column, Schema
 from rldp.tables.table import Table
-from rldp.uncertainty import SETS, BudgetSet, UncertaintySet
+from rldp.uncertainty import SETS, BudgetSet, EvidenceSet, UncertaintySet
 from rldp.uncertainty import kind_of as kind_of_set
 
 VERSIONS = 1, 2, 3
 WHOLE, PUBLIC = "rldp-protocol", "rldp-client"
+QUESTIONNAIRE, QUESTIONNAIRE_CLIENT = "rldp-questionnaire", "rldp-questionnaire-client"
+FORMATS = WHOLE, PUBLIC, QUESTIONNAIRE, QUESTIONNAIRE_CLIENT
 
 
 class Content(NamedTuple):
@@ -61,7 +63,7 @@ def read_content(path: str | os.PathLike[str]) -> Content:
     """What stands in a protocol file, once its format, version and hash have been checked."""
     document = read_document(path)
     version, known = document.get("version"), "1, 2 or 3"
-    if document.get("format") not in (WHOLE, PUBLIC) or type(version) is not int:
+    if document.get("format") not in FORMATS or type(version) is not int:
         raise FileError(f"{path} is not a protocol file of version {known}.")
     if version not in VERSIONS:
         raise FileError(
@@ -97,6 +99,7 @@ def check_signature(
 
 Document = dict[str, Any]
 _NUMBER = re.compile("-?[0-9]{1,160}(/[0-9]{1,160})?")
+_INTEGER = re.compile("-?[0-9]{1,160}")
 _LONGEST_NAME = 100
 _Kind = TypeVar("_Kind")
 
@@ -130,9 +133,14 @@ def uncertainty_document(F: UncertaintySet) -> Document:
     return {"kind": kind_of_set(F), "counts": F.table.counts.tolist(), **parameters}
 
 
+def set_class_of(document: Any) -> type[UncertaintySet]:
+    """The kind of set that a document has."""
+    return _known(SETS, typed(document, "kind", str), "uncertainty set")
+
+
 def uncertainty_from(document: Any, schema: Schema) -> UncertaintySet:
     """The set again."""
-    kind = _known(SETS, typed(document, "kind", str), "uncertainty set")
+    kind = set_class_of(document)
     table = Table.from_schema(typed(document, "counts", list), schema)
     return kind(table, **{p.name: p.read(typed(document, p.name, object)) for p in kind.parameters})
 
@@ -189,7 +197,7 @@ def _check_entries(document: Document, expected: set[str]) -> None:
 
 
 def _check_multipliers(document: Document, F: UncertaintySet) -> None:
-    has_multipliers = isinstance(F, BudgetSet)
+    has_multipliers = isinstance(F, BudgetSet | EvidenceSet)
     multipliers, joint = document["multipliers"], typed(document, "joint", list)
     if not has_multipliers and (multipliers is not None or joint):
         raise DataError("The certificate has multipliers, and this set needs none.")
@@ -198,11 +206,16 @@ def _check_multipliers(document: Document, F: UncertaintySet) -> None:
         rows = [row for table in tables for row in table]
         if len(multipliers) > 2 or not all(isinstance(row, list) for row in rows):
             raise DataError("Expected the tables 'upper' and 'lower' as multipliers, nothing else.")
-        if not all(_is_number(text) for row in rows for text in row):
+        form = _is_vector if isinstance(F, EvidenceSet) else _is_number
+        if not all(form(text) for row in rows for text in row):
             raise DataError("Expected multipliers as numbers in decimal text.")
     for entry in joint:
         if not isinstance(entry, list) or not all(map(_is_number, entry[-3:])):
             raise DataError("Expected every entry of 'joint' with its three numbers as text.")
+
+
+def _is_vector(text: Any) -> bool:
+    return isinstance(text, str) and (not text or all(map(_INTEGER.fullmatch, text.split(" "))))
 
 
 def _is_number(text: Any) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import reprlib
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rldp.checks import checked_path
 from rldp.decimals import shortest
@@ -15,23 +16,36 @@ from rldp.io.json_files import write_document
 from rldp.leakage.views import views
 from rldp.leakage.worst_pairs import MOST_SUSPECTS, level_above
 from rldp.proof import Proof, ProofError, check
-from rldp.protocol.documents import WHOLE, Content, Document, check_signature, read_content
+from rldp.proof.questionnaire import QuestionnaireProof, check_questionnaire
+from rldp.protocol.documents import (
+    QUESTIONNAIRE,
+    QUESTIONNAIRE_CLIENT,
+    WHOLE,
+    Content,
+    Document,
+    check_signature,
+    read_content,
+)
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
+from rldp.protocol.questionnaire import PublicQuestionnaire, Questionnaire, questionnaire_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
 from rldp.protocol.signatures import detached_document, read_signing_key, signature_of
 from rldp.tables.schema import hint_of_doubles
 
 _FURTHER_SUSPECTS = 32  # pairs of all blocks of outputs but the first
+Loaded = ReleaseProtocol | PublicProtocol | Questionnaire | PublicQuestionnaire
 _RTOL, _ATOL = 1e-6, 1e-9  # by which an audit in floats may exceed a proved ε
 
 
 def load(
     path: FilePath, *, signed_by: FilePath | None = None, signature: FilePath | None = None
-) -> ReleaseProtocol | PublicProtocol:
-    """Read a protocol file, checking every part of it.
+) -> Any:
+    """Read a protocol file, or that of a questionnaire, checking every part of it.
 
     A whole file gives a `ReleaseProtocol`, and its ε is proved again. A public file gives a
-    `PublicProtocol`, whose ε is a claim: it holds no proof, and `is_proved` says so.
+    `PublicProtocol`, whose ε is a claim: it holds no proof, and `is_proved` says so. The files of
+    questionnaires give a `Questionnaire`, all of whose blocks and claims are proved again, and a
+    `PublicQuestionnaire`.
 
     Args:
         path: the protocol file.
@@ -47,24 +61,28 @@ def loaded(
     *,
     signed_by: FilePath | None = None,
     signature: FilePath | None = None,
-) -> tuple[ReleaseProtocol | PublicProtocol, Proof | None]:
+) -> tuple[Loaded, Proof | QuestionnaireProof | None]:
     """The protocol in what was read of a file, and its proof where it has one."""
     name = str(path)
     if signed_by is not None:
         check_signature(content, path, signed_by, signature)
-    proof = _proof(content.document, name) if content.document["format"] == WHOLE else None
+    is_whole = content.document["format"] in (WHOLE, QUESTIONNAIRE)
+    proof = _proof(content.document, name) if is_whole else None
     protocol = checked_protocol(content.document, name)
     hint_of_doubles(protocol.schema.sensitive + protocol.schema.useful)
-    if isinstance(protocol, ReleaseProtocol):
-        _look_again(protocol, name)
+    _look_at_all(protocol, name)
     return protocol, proof
 
 
-def checked_protocol(document: Document, name: str) -> ReleaseProtocol | PublicProtocol:
+def checked_protocol(document: Document, name: str) -> Loaded:
     """The protocol of a document that holds what it must, and nothing else."""
-    read = release_protocol_from if document["format"] == WHOLE else public_protocol_from
+    readers: dict[str, Callable[[Document], Loaded]] = {
+        WHOLE: release_protocol_from,
+        QUESTIONNAIRE: questionnaire_from,
+        QUESTIONNAIRE_CLIENT: questionnaire_from,
+    }
     try:
-        protocol: ReleaseProtocol | PublicProtocol = read(document)
+        protocol = readers.get(document["format"], public_protocol_from)(document)
     except (DataError, ParameterError) as error:
         raise FileError(f"{name} is damaged: {error}") from None
     again = protocol.document()
@@ -74,12 +92,23 @@ def checked_protocol(document: Document, name: str) -> ReleaseProtocol | PublicP
     return protocol
 
 
-def _proof(document: Document, name: str) -> Proof:
+def _proof(document: Document, name: str) -> Proof | QuestionnaireProof:
+    is_questionnaire = document["format"] == QUESTIONNAIRE
     try:
-        return check(document)
+        return check_questionnaire(document) if is_questionnaire else check(document)
     except ProofError as error:
-        what = "all that it promises" if "guarantees" in document else "its ε"
+        is_several = is_questionnaire or "guarantees" in document
+        what = "all that it promises" if is_several else "its ε"
         raise CertificateError(f"{name} does not prove {what}: {error}") from None
+
+
+def _look_at_all(protocol: Loaded, name: str) -> None:
+    """Audit every whole protocol, alone or in a block."""
+    if isinstance(protocol, Questionnaire):
+        for p, block in zip(protocol.blocks, protocol.names, strict=True):
+            _look_again(p, f"{name}, block {block!r}")
+    elif isinstance(protocol, ReleaseProtocol):
+        _look_again(protocol, name)
 
 
 def _look_again(p: ReleaseProtocol, name: str) -> None:
@@ -99,34 +128,35 @@ def _look_again(p: ReleaseProtocol, name: str) -> None:
 
 
 def verify(
-    protocol: ReleaseProtocol | FilePath,
+    protocol: ReleaseProtocol | Questionnaire | FilePath,
     *,
-    vouches: PublicProtocol | FilePath | None = None,
+    vouches: PublicProtocol | PublicQuestionnaire | FilePath | None = None,
     signed_by: FilePath | None = None,
     signature: FilePath | None = None,
-) -> Proof:
+) -> Any:
     """Prove again all that a protocol, or a protocol file, promises; raise where it does not.
 
-    Integers and fractions only: see `rldp.proof`. An audit in floats then looks for a
-    contradiction, which would be a bug of this package. A public file holds no proof; `vouches`
-    names one that must be exactly the public version of what is proved. Signatures are as in
-    `load`.
+    Of a questionnaire that is every promise of every block, and what it says as a whole. Integers
+    and fractions only: see `rldp.proof`. An audit in floats then looks for a contradiction, which
+    would be a bug of this package. A public file holds no proof; `vouches` names one that must be
+    exactly the public version of what is proved. Signatures are as in `load`.
 
     >>> from rldp import AllDistributions, Table, design
     >>> verify(design(AllDistributions(Table([[1, 1], [1, 1]])), 1.0, "srr")).uncertainty
     'all distributions'
     """
-    if not isinstance(protocol, ReleaseProtocol):
+    if not isinstance(protocol, ReleaseProtocol | Questionnaire):
         content = read_content(protocol)
         return verified(
             content, protocol, vouches=vouches, signed_by=signed_by, signature=signature
         )
     if signed_by is not None:
         raise ParameterError("Expected a file with signed_by, got a protocol in memory.")
-    proof = _proof(protocol.document(), "The protocol")
-    _look_again(protocol, "The protocol")
+    name = "The questionnaire" if isinstance(protocol, Questionnaire) else "The protocol"
+    proof = _proof(protocol.document(), name)
+    _look_at_all(protocol, name)
     if vouches is not None:
-        _check_public_version(protocol, vouches, "The protocol")
+        _check_public_version(protocol, vouches, name)
     return proof
 
 
@@ -134,13 +164,13 @@ def verified(
     content: Content,
     path: FilePath,
     *,
-    vouches: PublicProtocol | FilePath | None = None,
+    vouches: PublicProtocol | PublicQuestionnaire | FilePath | None = None,
     signed_by: FilePath | None = None,
     signature: FilePath | None = None,
-) -> Proof:
+) -> Proof | QuestionnaireProof:
     """`verify` of what was read of a file, once."""
     whole, proof = loaded(content, path, signed_by=signed_by, signature=signature)
-    if proof is None or not isinstance(whole, ReleaseProtocol):
+    if proof is None or not isinstance(whole, ReleaseProtocol | Questionnaire):
         raise CertificateError(f"{path} is a public file: it holds no proof of its ε.")
     if vouches is not None:
         _check_public_version(whole, vouches, str(path))
@@ -148,11 +178,14 @@ def verified(
 
 
 def _check_public_version(
-    whole: ReleaseProtocol, public: PublicProtocol | FilePath, name: str
+    whole: ReleaseProtocol | Questionnaire,
+    public: PublicProtocol | PublicQuestionnaire | FilePath,
+    name: str,
 ) -> None:
-    p = public if isinstance(public, PublicProtocol) else load(public)
-    shown = "the public protocol" if isinstance(public, PublicProtocol) else str(public)
-    if not isinstance(p, PublicProtocol):
+    is_given = isinstance(public, PublicProtocol | PublicQuestionnaire)
+    p = public if is_given else load(public)  # type: ignore[arg-type]  # a path
+    shown = "the public version" if is_given else str(public)
+    if not isinstance(p, PublicProtocol | PublicQuestionnaire):
         raise CertificateError(f"{shown} is a whole protocol file, not a public one.")
     ours, theirs = whole.public().document(), p.document()
     different = [key for key, value in ours.items() if theirs.get(key) != value]

@@ -21,7 +21,8 @@ from rldp.protocol import documents
 from rldp.protocol.documents import Document
 from rldp.tables.parts import Part
 from rldp.tables.schema import Schema
-from rldp.uncertainty import Guarantee, UncertaintySet
+from rldp.tables.table import Table
+from rldp.uncertainty import AllDistributions, Guarantee, UncertaintySet, kind_of
 from rldp.uncertainty.guarantee import as_levels
 
 
@@ -56,9 +57,9 @@ class Claim:
     @classmethod
     def of(cls, guarantee: Guarantee) -> Claim:
         """What a guarantee says without the counts of its table."""
-        document = documents.uncertainty_document(guarantee.uncertainty)
-        parameters = {x: y for x, y in document.items() if x not in ("kind", "counts")}
-        return cls(document["kind"], parameters, guarantee.levels, tuple(guarantee.knows))
+        F = guarantee.uncertainty
+        parameters = {p.name: p.published(F.arguments[p.name]) for p in F.parameters}
+        return cls(kind_of(F), parameters, guarantee.levels, tuple(guarantee.knows))
 
     @cached_property
     def epsilon(self) -> float:
@@ -178,10 +179,21 @@ def _claim_from(claim: Any, schema: Schema) -> Claim:
     uncertainty = documents.typed(claim, "uncertainty", dict)
     if "counts" in uncertainty:
         raise DataError("Expected no counts in the claims of a public file.")
+    levels, knows = _levels_from(claim["levels"]), _knows_from(claim)
     # the counts are unknown: any will do to see whether there is such a set
     some = [[1] * schema.n_u for _ in range(schema.n_s)]
-    F = documents.uncertainty_from(uncertainty | {"counts": some}, schema)
-    return Claim.of(Guarantee(F, _levels_from(claim["levels"]), _knows_from(claim)))
+    kind = documents.set_class_of(uncertainty)
+    shortened = [p for p in kind.parameters if not p.is_published_whole]
+    if not shortened:
+        F = documents.uncertainty_from(uncertainty | {"counts": some}, schema)
+        return Claim.of(Guarantee(F, levels, knows))
+    if set(uncertainty) != {"kind", *(p.name for p in kind.parameters)}:
+        raise DataError(f"Expected no other entries in a claim over {kind.kind}.")
+    for p in shortened:
+        p.check_published(uncertainty[p.name])
+    stand_in = Guarantee(AllDistributions(Table.from_schema(some, schema)), levels, knows)
+    parameters = {p.name: uncertainty[p.name] for p in kind.parameters}
+    return Claim(kind.kind, parameters, stand_in.levels, tuple(stand_in.knows))
 
 
 def _listed(document: Document, name: str, entries: set[str]) -> list[Any]:

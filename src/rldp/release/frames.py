@@ -68,7 +68,7 @@ def released_frame(
     def place(row: int) -> str:
         return row_place(first + (row if rows is None else int(rows[row])))
 
-    frame = _with_levels(frame, layout.needed)
+    frame = with_index_levels(frame, layout.needed)
     available = column_names(frame)
     data = narwhal(frame)
     if isinstance(data, nw.LazyFrame):
@@ -77,23 +77,27 @@ def released_frame(
     for name in (*names, *layout.needed):
         if name not in available:
             raise unknown_column(name, available)
-    columns = {name: _arrow(data[name]) for name in names}
+    columns = {name: arrow_column(data[name]) for name in names}
     is_complete = complete_rows(columns, p) if layout.missing == "drop" else np.ones(1, dtype=bool)
     if not is_complete.all():
         rows = np.flatnonzero(is_complete)
         columns = {name: values.filter(pa.array(is_complete)) for name, values in columns.items()}
         data = data.filter(is_complete.tolist())
-        frame = frame.filter(pa.array(is_complete)) if _is_arrow(frame) else data.to_native()
+        frame = frame.filter(pa.array(is_complete)) if is_arrow(frame) else data.to_native()
     record_id = layout.record_id
-    ids = None if record_id is None else _ids(data[record_id], record_id, place)
+    ids = None if record_id is None else ids_of(data[record_id], record_id, place)
     s, u = record_codes(columns, p, place=place)
     source = randomness.source(p.fingerprint, ids, s, u)
     texts = drawn_texts(p, s, u, source, labels=layout.labels)
-    note = randomness.note(p.name, p.epsilon, p.fingerprint)
-    if _is_arrow(frame):
+    return assembled(frame, layout, texts, randomness.note(p.name, p.epsilon, p.fingerprint))
+
+
+def assembled(frame: Any, layout: Layout, texts: Any, note: Mapping[str, Any]) -> Any:
+    """The kept columns of a frame and the reports, as a frame of the same kind."""
+    if is_arrow(frame):
         return _arrow_frame(frame, layout, texts, note)
-    if data.implementation.is_polars():
-        return _polars_frame(frame, layout, texts, p.fingerprint)
+    if narwhal(frame).implementation.is_polars():
+        return _polars_frame(frame, layout, texts, str(note["fingerprint"]))
     return _pandas_frame(frame, layout, texts, note)
 
 
@@ -166,7 +170,7 @@ def released_records(
                 raise unknown_column(name, list(record)).within(f"In row {row}")
     columns = {}
     for name in names:
-        texts = [_record_label(record[name], name, row) for row, record in enumerate(rows)]
+        texts = [record_label(record[name], name, row) for row, record in enumerate(rows)]
         columns[name] = python_texts(texts, name)
     places: Any = range(len(rows))
     if layout.missing == "drop":
@@ -192,18 +196,20 @@ def released_records(
     ]
 
 
-def _record_label(value: Any, name: str, row: int) -> str | None:
+def record_label(value: Any, name: str, row: int) -> str | None:
+    """The label of a value of a dict, None where it is missing."""
     try:
         return frame_label(value)
     except (DataError, ValueError) as error:  # ValueError: an array has no truth value
         raise DataError(f"In column {name!r}, row {row}: {error}", column=name) from None
 
 
-def _is_arrow(frame: Any) -> bool:
+def is_arrow(frame: Any) -> bool:
+    """Whether a frame is a table or a batch of pyarrow."""
     return isinstance(frame, pa.Table | pa.RecordBatch)
 
 
-def _arrow(series: nw.Series[Any]) -> Any:
+def arrow_column(series: nw.Series[Any]) -> Any:
     """A column as Arrow; values of types that Arrow does not have become labels."""
     native = series.to_native()
     if isinstance(native, pa.ChunkedArray):
@@ -231,7 +237,8 @@ def _arrow(series: nw.Series[Any]) -> Any:
     return python_texts(texts, str(series.name))
 
 
-def _ids(series: nw.Series[Any], name: str, place: Place) -> Any:
+def ids_of(series: nw.Series[Any], name: str, place: Place) -> Any:
+    """The ids in a column of a frame, as Arrow text or integers."""
     if series.dtype == nw.Object:
         return python_ids(series.to_list(), name, place)
     native = series.to_native()
@@ -240,7 +247,7 @@ def _ids(series: nw.Series[Any], name: str, place: Place) -> Any:
     return id_values(values, name, place)
 
 
-def _with_levels(frame: Any, names: Iterable[str]) -> Any:
+def with_index_levels(frame: Any, names: Iterable[str]) -> Any:
     """A pandas frame with these levels of its index as columns; other frames are unchanged."""
     index = getattr(frame, "index", None)
     levels = [name for name in names if name in getattr(index, "names", ())]

@@ -33,6 +33,15 @@ from rldp.release.encode import (
 )
 from rldp.release.frames import no_texts
 from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, bare_type, short_fingerprint
+from rldp.release.questionnaire import (
+    BLOCK_COLUMN,
+    Blocks,
+    Drawing,
+    ReleasingBlocks,
+    block_name,
+    block_texts,
+    checked_layout,
+)
 from rldp.release.randomness import (
     Per,
     Randomness,
@@ -52,7 +61,7 @@ from rldp.tables.sources import Format, Source, file_format, is_compressed, is_t
 
 
 def release_file(
-    p: Released,
+    p: Released | ReleasingBlocks,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
@@ -79,7 +88,7 @@ def release_file(
     The reports are those of `p.release` on the whole file.
 
     Args:
-        p: the protocol, whole or public.
+        p: the protocol or questionnaire, whole or public.
         source: CSV or TSV (also with .gz), Parquet or Arrow by its name, a folder of Parquet files,
             or "-" for CSV from the standard input.
         target: a file of one of these formats, by its name. If the source is a folder, a name
@@ -116,8 +125,10 @@ def release_file(
     end = _Target.of(start, checked_path(target))
     if escape_formulas:
         _check_escapes(p, end.form)
-    layout = Layout.checked(
-        p,
+    each: Any = p  # both have what is asked of them below
+    is_questionnaire = isinstance(p, ReleasingBlocks)
+    layout = (checked_layout if is_questionnaire else Layout.checked)(
+        each,
         keep=keep,
         record_id=record_id,
         column=column,
@@ -125,14 +136,15 @@ def release_file(
         fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
         missing=missing,
     ).written(labels)
-    job = BatchRelease(p, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
+    batches = BlockBatches if is_questionnaire else BatchRelease
+    job = batches(each, Randomness(rng, key, per), layout, progress, is_escaped=escape_formulas)
     end.check(shuffle=shuffle, keep_file_names=keep_file_names, replace=replace)
     words = SecureWords() if rng is None else rng  # for random orders
     with ExitStack() as stack:
         sources = _sources(start, stack, encoding)
         first = next(sources)
         schema = job.schema(first)
-        layout.warn(p, stacklevel=2)  # once the columns are known to exist
+        layout.warn(each, stacklevel=2)  # once the columns are known to exist
         if end.is_folder:
             return _release_folder(job, start, end.path, None if keep_file_names else words)
         writer = end.writer(job, schema, stack, replace=replace)
@@ -202,16 +214,18 @@ class _Target:
         return stack.enter_context(writer)
 
 
-def _check_escapes(p: Released, form: Format) -> None:
+def _check_escapes(p: Any, form: Format) -> None:
     """Refuse escapes in binary files, and escapes that a reader could not undo."""
     if not is_text(form):
         raise ParameterError(
             "Expected a CSV or TSV file as target of escaped formulas.", argument="escape_formulas"
         )
-    labels = p.report_labels
-    others = set(labels.all)
-    clash = next((text for text in labels.formulas if escaped(text) in others), None)
-    if clash is not None:
+    for each in getattr(p, "blocks", (p,)):
+        labels = each.report_labels
+        others = set(labels.all)
+        clash = next((text for text in labels.formulas if escaped(text) in others), None)
+        if clash is None:
+            continue
         raise ParameterError(
             f"Expected reports that an apostrophe leaves different, got {clash!r} and "
             f"{escaped(clash)!r}; write Parquet instead.",
@@ -300,6 +314,14 @@ class BatchRelease:
         texts = (self.layout.column, *self.p.report_labels.all)
         return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
 
+    def _fields(self, schema: Any) -> list[Any]:
+        """Columns of the result but that of the fingerprint."""
+        kind = pa.string() if self.is_escaped else no_texts(self.p).type
+        return [*self._kept_fields(schema), pa.field(self.layout.column, kind)]
+
+    def _kept_fields(self, schema: Any) -> list[Any]:
+        return [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
+
     @discreet
     def schema(self, source: Source) -> Any:
         """Columns and metadata of the result."""
@@ -310,11 +332,8 @@ class BatchRelease:
                 raise FileError(
                     f"Expected column {name!r} once, the file has it more than once.", column=name
                 )
-        schema = source.schema
-        kept = [pa.field(name, bare_type(schema.field(name).type)) for name in self.layout.keep]
         note = self.randomness.note(self.p.name, self.p.epsilon, self.p.fingerprint)
-        kind = pa.string() if self.is_escaped else no_texts(self.p).type
-        fields = [*kept, pa.field(self.layout.column, kind)]
+        fields = self._fields(source.schema)
         if self.layout.fingerprint:
             fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
         return pa.schema(fields, metadata={"rldp": json.dumps(note)})
@@ -367,11 +386,60 @@ class BatchRelease:
     def _keyed(
         self, columns: Any, is_text: bool, place: Callable[[int], str], s: Any, u: Any
     ) -> WordSource:
+        ids = self._ids(columns, is_text, place)
+        return self.randomness.source(self.p.fingerprint, ids, s, u)
+
+    def _ids(self, columns: Any, is_text: bool, place: Callable[[int], str]) -> Any:
         name = self.layout.record_id or ""
         ids = columns[name]
         if is_text:
             ids = pa.compute.utf8_trim_whitespace(ids.cast(pa.string()))
-        return self.randomness.source(self.p.fingerprint, id_values(ids, name, place), s, u)
+        return id_values(ids, name, place)
+
+
+@dataclass
+class BlockBatches(BatchRelease):
+    """Record batches to batches of blocks and reports, for a questionnaire."""
+
+    def __post_init__(self) -> None:
+        """Open the source of randomness."""
+        self.source = None
+        self._q: Blocks = self.p  # type: ignore[assignment]  # a questionnaire, by `release_file`
+        self._drawing = Drawing(self._q, self.randomness, self.layout.missing, self.layout.labels)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing in the result needs quotes in a text file."""
+        labels = [text for p in self._q.blocks for text in p.report_labels.all]
+        texts = (self.layout.column, *(block_name(p.schema) for p in self._q.blocks), *labels)
+        return not self.layout.keep and not any(_QUOTED.search(text) for text in texts)
+
+    def _fields(self, schema: Any) -> list[Any]:
+        return [
+            *self._kept_fields(schema),
+            pa.field(BLOCK_COLUMN, pa.string()),
+            pa.field(self.layout.column, pa.string()),
+        ]
+
+    def _released(self, batch: Any, source: Source, schema: Any, first: int) -> Any:
+        columns = _by_name(batch)
+
+        def place(row: int) -> str:
+            return source.place(first + row)
+
+        ids = None
+        if self.layout.record_id is not None:
+            ids = self._ids(columns, source.is_text, place)
+        found = self._drawing.drawn(columns, ids, _label(source), place)
+        rows = integer_array(found.rows)
+        out = [columns[name].take(rows).cast(schema.field(name).type) for name in self.layout.keep]
+        out += [block_texts(self._q, found.blocks).cast(pa.string()), found.texts]
+        if self.is_escaped:
+            out = [escaped_column(values) for values in out]
+        if self.layout.fingerprint:
+            mark = text_array([short_fingerprint(self._q.fingerprint)])[0]
+            out.append(pa.repeat(mark, len(found.rows)))
+        return pa.RecordBatch.from_arrays(out, schema=schema)
 
 
 def _by_name(batch: Any) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +28,30 @@ from rldp.tables.record_files import (
 from rldp.tables.sources import Source
 from rldp.tables.table import Table
 from rldp.tables.tally import Label, Levels, Missing, Tally, tally_frame
+
+
+class Counting(Protocol):
+    """What counts records batch by batch: a tally, or several."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+
+    @property
+    def records(self) -> int:
+        """Records so far."""
+
+    def add_batch(self, batch: Any, label: Label, declared: Collection[str] | None) -> None:
+        """Count the records of an Arrow batch."""
+
+    def settle(self) -> None:
+        """Take over what the batches have counted."""
+
+    def point_decimals(self) -> tuple[str, ...]:
+        """Change decimal commas to points; returns the columns that had them."""
+
+
+_Counted = TypeVar("_Counted", bound=Counting)
 
 
 def read_table(
@@ -79,28 +103,30 @@ def read_table(
         return _table(tally_frame(path, sensitive, useful, **options))
     if is_remote(path):
         return _table(tally_frame(remote_records(path), sensitive, useful, **options))
-    return _table(_tally_files(checked_path(path), sensitive, useful, encoding, progress, options))
+
+    def tally(available: Sequence[str]) -> Tally:
+        s_names, u_names = chosen_columns(available, sensitive, useful)
+        return Tally(s_names, u_names, unnamed=u_names if useful is None else (), **options)
+
+    return _table(tally_files(checked_path(path), tally, encoding, progress))
 
 
 @discreet
-def _tally_files(
+def tally_files(
     path: Path,
-    sensitive: Names,
-    useful: Names | None,
+    started: Callable[[Sequence[str]], _Counted],
     encoding: str | None,
     progress: StepProgress | None,
-    options: dict[str, Any],
-) -> Tally:
+) -> _Counted:
+    """Count all records of a file or folder, in what is started for the columns of the first."""
     paths = parquet_files(path) if path.is_dir() else [path]
     sizes = [file_size(each) for each in paths]
-    tally: Tally | None = None
+    tally: _Counted | None = None
     for place, each in enumerate(paths):
         with ExitStack() as stack:
             source = open_records(each, stack, encoding=encoding)
-            s_names, u_names = chosen_columns(source.names, sensitive, useful)
-            _check_unique(each, source.names, s_names + u_names)
-            unnamed = u_names if useful is None else ()
-            tally = tally or Tally(s_names, u_names, unnamed=unnamed, **options)
+            tally = tally or started(source.names)
+            _check_unique(each, source.names, tally.names)
             for _ in _counted(source, tally, tally.names):
                 if progress is not None:
                     done = sum(sizes[:place]) + int(sizes[place] * (source.share() or 0))
@@ -150,7 +176,7 @@ def _labels(values: Any, label: Label) -> set[str]:
     return {text for value in entries.to_pylist() if (text := label(value)) is not None}
 
 
-def _counted(source: Source, tally: Tally, names: Sequence[str]) -> Iterator[None]:
+def _counted(source: Source, tally: Counting, names: Sequence[str]) -> Iterator[None]:
     """Count a source batch by batch."""
     for name in names:
         if name not in source.names:

@@ -249,7 +249,7 @@ class Tally:
         self._counts: Counter[tuple[str | None, ...]] = Counter()
         self._batches = Combinations(self._names)
         self.dropped = 0
-        self.records = 0
+        self.records: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:

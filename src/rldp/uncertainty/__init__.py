@@ -14,6 +14,7 @@ chi_square, power_divergence, total_variation   the confidence sets
 trivial           one distribution, and all distributions
 given_u           all distributions in which U is known
 polytope          mixtures of given distributions
+evidence          what reports, measured features and known margins allow
 simplex           the simplices around a set, for PolyOpt
 exact_tables      tables of exact numbers
 geometry          the mathematics of balls and polytopes
@@ -21,6 +22,7 @@ geometry          the mathematics of balls and polytopes
 
 from rldp.uncertainty.base import ConfidenceSet, UncertaintySet, log_ratio
 from rldp.uncertainty.chi_square import ChiSquareSet
+from rldp.uncertainty.evidence import EvidenceSet
 from rldp.uncertainty.given_u import GivenU
 from rldp.uncertainty.guarantee import Guarantee
 from rldp.uncertainty.polytope import PolytopeSet
@@ -36,6 +38,7 @@ __all__ = [
     "BudgetSet",
     "ChiSquareSet",
     "ConfidenceSet",
+    "EvidenceSet",
     "FiniteKLSet",
     "GivenU",
     "Guarantee",

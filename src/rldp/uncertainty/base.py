@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -51,6 +52,8 @@ class UncertaintySet(ABC):
     assumption: ClassVar[str] = ""  # about the records, without which F may miss the truth
     is_offered: ClassVar[bool] = True  # as the F of a design, which holds P̂
     is_simplex: ClassVar[bool] = False  # F is all P with P_{u|s} ≥ P^min_{u|s}
+    is_quick: ClassVar[bool] = True  # ranges of many means cost next to nothing
+    pairs_at_once: ClassVar[int] = 2**10  # whose worst P is searched together
 
     def __init__(self, table: Table) -> None:
         """Take the table whose schema F speaks of and whose frequencies are P̂."""
@@ -90,6 +93,29 @@ class UncertaintySet(ABC):
                 "privacy over it can be a further guarantee beside that over another set.",
                 argument="uncertainty",
             )
+
+    def given(self, u: Any = None, **known: Any) -> UncertaintySet:
+        """The distributions of F that also agree with what is known anyway.
+
+        Args:
+            u: counts of all values of U, in order or by label, or {column: counts} of one useful
+                column: of everybody, as in a register; with `alpha`, of a sample.
+            known: `rows` and `limits` of inequalities Σ rows[i][s][u] P(s, u) ≤ limits[i]; `alpha`
+                and `test` of a margin that was counted in a sample. α of F is then shared.
+        """
+        from rldp.uncertainty import evidence  # which imports this module
+
+        return evidence.given(self, u, **known)
+
+    def __and__(self, other: UncertaintySet) -> UncertaintySet:
+        """The distributions in both; the larger α of the two is shared among all evidence."""
+        from rldp.uncertainty import evidence  # which imports this module
+
+        return evidence.intersection(self, other)
+
+    def certificate_constants(self, above: Fraction) -> dict[str, Any]:
+        """What certificates carry of the size of F, a little above what floats have."""
+        return {name: str(Fraction(getattr(self, name)) * above) for name in self.constants}
 
     @classmethod
     def code(cls, arguments: Mapping[str, Any]) -> str:

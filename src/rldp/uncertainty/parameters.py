@@ -51,6 +51,15 @@ class Parameter:
         """Its form in a protocol file."""
         return argument
 
+    def published(self, argument: Any) -> Any:
+        """Its form in a public file."""
+        return self.written(argument)
+
+    is_published_whole: ClassVar[bool] = True
+
+    def check_published(self, value: Any) -> None:
+        """Refuse what no public file has, where that is another form."""
+
     def given(self, value: Any) -> Any:
         """The argument, from text that a person wrote or a JSON value that a page sent."""
         if not isinstance(value, str):

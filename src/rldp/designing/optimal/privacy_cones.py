@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rldp.arithmetic import exp
 from rldp.designing.solvers.conic import Block
-from rldp.uncertainty import BudgetSet, GivenU, Guarantee, UncertaintySet
+from rldp.uncertainty import BudgetSet, EvidenceSet, GivenU, Guarantee, UncertaintySet
 
 Indices = NDArray[np.intp]
 Terms = list[tuple[int, float]]
@@ -43,7 +43,7 @@ def is_conic(F: UncertaintySet) -> bool:
     """Whether the conditions can be written down: for balls with one budget, and for polytopes."""
     each = range(F.table.n_s)
     is_polytope = all(F.vertices(s) is not None for s in each)
-    return is_linear(F) or isinstance(F, BudgetSet) or is_polytope
+    return is_linear(F) or isinstance(F, BudgetSet | EvidenceSet) or is_polytope
 
 
 def is_linear(F: UncertaintySet) -> bool:
@@ -122,6 +122,8 @@ def apart(guarantee: Guarantee, variable: Indices) -> Block:
 
 def _fixed(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
     """max c·R over all conditionals R of s that occur in F, from above."""
+    if isinstance(F, EvidenceSet):
+        return _by_evidence(block, c, F, s)
     vertices = F.vertices(s)
     if vertices is None:
         assert isinstance(F, BudgetSet)
@@ -141,6 +143,22 @@ def _fixed(block: Block, c: Terms, F: UncertaintySet, s: int) -> Terms:
     for terms in means:
         block.nonnegative([(mu, 1.0), *((i, -x) for i, x in terms)])
     return [(mu, 1.0)]
+
+
+def _by_evidence(block: Block, c: Terms, F: EvidenceSet, s: int) -> Terms:
+    """The threshold hi with multipliers v ≥ 1_s (c - hi) over the cells, at no cost."""
+    cone, (high, *v) = F.multipliers, block.variables(1 + F.multipliers.n_variables)
+    for x, row in enumerate(cone.R):
+        terms = [(v[i], r) for i, r in enumerate(row.tolist()) if r]
+        if x // F.table.n_u == s:
+            i, scale = c[x % F.table.n_u]
+            terms += [(high, 1.0), (i, -scale)]
+        block.nonnegative(terms)
+    block.nonnegative([(v[i], -x) for i, x in cone.cost_terms])
+    rows = iter(cone.rows)
+    for kind, size in cone.cones:
+        block.rows(kind, [[(v[i], x) for i, x in next(rows)] for _ in range(size)])
+    return [(high, 1.0)]
 
 
 def _priced(block: Block, c: Terms, F: BudgetSet, s: int, price: int) -> Terms:

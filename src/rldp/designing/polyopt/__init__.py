@@ -10,45 +10,19 @@ T_{s,u}, so Γ asks for a box for every s, lo ≤ z_{s,u} ≤ hi:
 An extreme column is a vertex of every box, and its τ is 1, e^ε or a value at which some vertex
 changes its pattern.
 
-From the duals to the protocol
-------------------------------
-An arrow means "calls"::
+solve           small tables: exact pricing until nothing is gained; large ones: three phases
+exact_pricing   columns where all vertices are listed
+relaxed         rounds on a master in which every block chooses its vertices independently
+tau             bounds on reduced costs at one τ and between two, whole columns, bisection
+boxes           the vertices of one block: bounds at given duals, and good ones
+knapsack        subsets of U that are too many to list, in leaves
+s_block         one S value: the three patterns of its vertices
 
-    solve ──► masters                    duals α from columns; at last the protocol Q[s, u, y]
-      │
-      ├─► exact_pricing ──► product_pricing   small tables: all vertices are listed
-      │     ├─► s_block                  the vertices of one S value
-      │     └─► solvers.best_product, solvers.product_table
-      │
-      └─► large_tables                   large tables: three phases that are repeated
-            │                            1. duals from a relaxed master, vertices from pricing
-            ├─► relaxed_rounds
-            │     ├─► relaxed_master     every block chooses its vertices independently
-            │     ├─► level_classes      groups of vertices with similar masses
-            │     └─► coupling           from the weights of blocks to whole columns
-            │                            2. whole columns for the duals of the master
-            ├─► column_search            branch and bound over products of vertices
-            │                            3. the bound for all τ
-            ├─► tau_bisection            best-first bisection
-            │                            in all phases:
-            ├─► tau_grid                 the τ's at which columns are priced
-            ├─► dual_smoothing           the duals at which columns are priced
-            └─► zero_cells               cells that copy another one
-
-    column_search ──► tau_interval       bounds on reduced costs at one τ, or between two
-                        └─► box_cache
-                              ├─► small_boxes ──► s_block
-                              │     └─► knapsack_box ──► knapsack_rounding
-                              └─► pattern_changes     │
-                                    └─────────────────┴─► knapsack_leaves ──► knapsack
-
-    settings: every number that steers the search
-
-One column on its way: the master's `duals` go through `dual_smoothing` to `tau_interval.price`,
-which asks the `box` of every block for vertices with a large net gain. `column_search` combines one
-vertex from each block into columns with a positive reduced cost. They enter the relaxed master as
-vertices (`relaxed_rounds`) or the master as whole columns (`large_tables`), and with a positive
-weight in the last solve they are outputs of the protocol (`Master.protocol`).
+One column on its way: the master's duals go to `tau.TauInterval.price`, which asks the box of every
+block for vertices with a large net gain. `tau.columns_by_star` combines one vertex from each block
+into columns with a positive reduced cost. They enter the relaxed master as vertices or the master
+as whole columns, and with a positive weight in the last solve they are outputs of the protocol
+(`Master.protocol`).
 
 Glossary
 --------
@@ -66,7 +40,6 @@ incumbent, bound, gap), and:
 - net gain: Σ P̂ T log T - α·T of a vertex, its gain less its price.
 - multiplier λ: of the mass. It separates the blocks: the Lagrangian bound of `box`.
 - exact block bound: a Lagrangian bound in which the vertices of one block have a λ each.
-- not excluded: a vertex that no bound excludes from a column with a reduced cost above the target.
 - leaf: subsets of U between two values of m(H) in which some cells are decided.
 - group: vertices of one τ, s* and level class that the relaxed master combines freely.
 - level class: the levels of the heavy cells of a column, in powers of e.

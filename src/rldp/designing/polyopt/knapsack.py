@@ -15,6 +15,8 @@ its fractional cell, or by bisecting its range of m(H).
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -22,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from rldp._types import Array, Indices
-from rldp.designing.polyopt.s_block import Block
-from rldp.designing.polyopt.settings import SETTINGS
+from rldp._types import Array, Flags, Indices
+from rldp.designing.polyopt.s_block import POINT, Block
 from rldp.designing.solvers.work import spend
 
 Number = TypeVar("Number", np.float64, np.intp)
@@ -33,8 +34,19 @@ Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is undecided
 FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
 IN, OUT = np.int8(1), np.int8(-1)
 _NO_CELL = -1  # no cell is fractional
-_WORK_OF_BOUNDS, _WORK_OF_ENTRY = 2e-4, 7e-8  # nominal seconds
 _BISECT = -1  # in place of a cell: bisect the range of m(H)
+_INFINITE = 1e100  # a ratio of gain to m(H) beyond this is infinite
+
+_LARGE_CELLS = 3  # whose choices are parts of their own from the beginning,
+_LARGE_CELL = 0.1  # if they have at least this much of m
+_STEPS = 4  # intervals of m(H) at the beginning
+_BISECTIONS = 2  # for the β that serves both ends of a leaf
+_COARSE_CELL = 0.25  # of a leaf's range of m(H): a cell with more is branched on first
+_MOST_LEAVES = 200
+LEAVES_PER_SPLIT = 4
+_CLOSED = 3e-4  # excess of a leaf's bound over its best vertex that need not be smaller
+_WORK_OF_BOUNDS, _WORK_OF_ENTRY = 2e-4, 7e-8  # nominal seconds
+_WORK_OF_CALL, _WORK_OF_CELL = 4e-4, 3.5e-7  # the same for vertices
 
 
 class Leaf(NamedTuple):
@@ -102,7 +114,7 @@ class EndBounds(NamedTuple):
         near, far = self.beta[..., 0], self.beta[..., 1] / scale
         at_near, at_far = both(near), both(far)
         least = np.minimum(at_near.max(axis=-1), at_far.max(axis=-1))
-        for _ in range(SETTINGS.knapsack.beta_bisections):
+        for _ in range(_BISECTIONS):
             middle = (near + far) / 2
             value = both(middle)
             least = np.minimum(least, value.max(axis=-1))
@@ -131,7 +143,7 @@ class Knapsack:
     ) -> None:
         """Take the first leaves, T for patterns and values of m(H), and r of the third pattern."""
         self.block, self._levels, self._r = block, levels, r
-        self._per_m = 1 / np.where(block.m > 0, block.m, SETTINGS.tolerances.infinite**-2)
+        self._per_m = 1 / np.where(block.m > 0, block.m, _INFINITE**-2)
         self.leaves = list(leaves)
         if self.leaves:
             self._arrange()
@@ -160,7 +172,7 @@ class Knapsack:
 
     def _end_bounds(self, duals: Array, multipliers: Array) -> EndBounds:
         """The fractional knapsack at both ends of every leaf: cells enter H by gain per m."""
-        block, m_H, tolerances = self.block, self.m_range, SETTINGS.tolerances
+        block, m_H = self.block, self.m_range
         a = (duals + multipliers[:, None] * block.p)[:, None, None, :]
         F_low = self._low_entropy - a * self._low
         gain = self._entropy - a * self._high - F_low  # (multipliers, leaves, 2, n_u)
@@ -168,28 +180,27 @@ class Knapsack:
         ratio = np.where(self._is_undecided, gain * self._per_m, self._decided)
         order = np.argsort(-ratio, axis=3, kind="stable")
         filled = np.cumsum(block.m[order], axis=3)
-        is_below = filled < m_H[..., None] * (1 - tolerances.point)
+        is_below = filled < m_H[..., None] * (1 - POINT)
         last = np.minimum(is_below.sum(axis=3), block.n_u - 1)
         # where the last cell is decided, all undecided ones enter, or none
-        first_open = (ratio > tolerances.infinite).sum(axis=3)
-        last_open = block.n_u - 1 - (ratio < -tolerances.infinite).sum(axis=3)
+        first_open = (ratio > _INFINITE).sum(axis=3)
+        last_open = block.n_u - 1 - (ratio < -_INFINITE).sum(axis=3)
         beta = _take(ratio, _take(order, np.clip(last, first_open, last_open)))
-        beta = np.where(abs(beta) < tolerances.infinite, beta, 0.0)
+        beta = np.where(abs(beta) < _INFINITE, beta, 0.0)
         cell, missing = _take(order, last), _take(filled, last) - m_H
-        is_fractional = missing > tolerances.point * m_H
-        is_fractional &= missing < block.m[cell] * (1 - tolerances.point)
-        is_fractional &= abs(_take(ratio, cell)) < tolerances.infinite
+        is_fractional = missing > POINT * m_H
+        is_fractional &= missing < block.m[cell] * (1 - POINT)
+        is_fractional &= abs(_take(ratio, cell)) < _INFINITE
         gained = np.cumsum(np.take_along_axis(gain, order, 3), axis=3)
         fractional = np.where(is_fractional, cell, _NO_CELL)
         return EndBounds(ratio, gained, filled, F_low.sum(axis=3), beta, order, fractional, self)
 
     def branch_on_worst(self, bounds: LeafBounds, leaves: Indices, excess: Array) -> None:
         """Branch on those of some leaves with the largest excess, shape (multipliers, leaves)."""
-        settings = SETTINGS.knapsack
         at, worst = excess.argmax(axis=0), excess.max(axis=0)
-        some = np.argsort(-worst, kind="stable")[: settings.leaves_per_split]
-        some = some[worst[some] > settings.closed]
-        if some.size and len(self.leaves) <= settings.most_leaves:
+        some = np.argsort(-worst, kind="stable")[:LEAVES_PER_SPLIT]
+        some = some[worst[some] > _CLOSED]
+        if some.size and len(self.leaves) <= _MOST_LEAVES:
             self._branch(leaves[some], bounds.cell[at[some], leaves[some]])
 
     def _branch(self, which: Indices, cells: Indices) -> None:
@@ -198,9 +209,9 @@ class Knapsack:
         for i, cell in zip(which.tolist(), cells.tolist(), strict=True):
             leaf = self.leaves[i]
             width = leaf.high - leaf.low
-            if cell >= 0 and self.block.m[cell] > SETTINGS.knapsack.coarse_cell * width:
+            if cell >= 0 and self.block.m[cell] > _COARSE_CELL * width:
                 new += self._children(leaf, cell)
-            elif width > SETTINGS.tolerances.point * leaf.high:
+            elif width > POINT * leaf.high:
                 new += self._children(leaf, _BISECT)
             else:
                 new.append(leaf)
@@ -230,12 +241,189 @@ def _take(values: NDArray[Number], places: Indices) -> NDArray[Number]:
 
 def restricted(block: Block, leaf: Leaf) -> Leaf | None:
     """The leaf between the values of m(H) that its subsets can have, or None if it is empty."""
-    point = SETTINGS.tolerances.point
     least = float(block.m[leaf.choice == IN].sum())
     most = float(block.m[leaf.choice != OUT].sum())
     low, high = max(leaf.low, least), min(leaf.high, most)
     if leaf.pattern == ANY:
         low, high = leaf.low, leaf.high
-        return leaf if least <= low + point and high <= most + point else None
+        return leaf if least <= low + POINT and high <= most + POINT else None
     # rounding must not lose a subset
-    return leaf._replace(low=min(low, high), high=high) if low <= high + point else None
+    return leaf._replace(low=min(low, high), high=high) if low <= high + POINT else None
+
+
+def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
+    """All vertices of one box."""
+    full = (hi - lo) / block.c
+    r = lo / full
+    leaves = []
+    for part, (choice, f) in enumerate(parts(block)):
+        if f >= 0:
+            spans = [(f, r - float(block.m[f]), r)]
+        else:
+            spans = [(FIRST, 0.0, r), (SECOND, r, 1.0), (ANY, r, r)]
+        for pattern, low, high in spans:
+            leaf = restricted(block, Leaf(part, pattern, low, high, choice))
+            if leaf is not None:
+                leaves += _stepped(leaf) if f < 0 else [leaf]
+
+    def levels(pattern: Indices, m_H: Array) -> Levels:
+        is_first = (pattern == FIRST)[:, None]
+        is_second = (pattern == SECOND)[:, None]
+        second = np.where(is_second, hi / (block.c + m_H), full)
+        high = np.where(is_first, hi + full * (1 - block.c - m_H), second)
+        low = np.where(is_first, np.maximum(lo - full * m_H, 0.0), 0.0)
+        m_f = block.m[np.maximum(pattern, 0)][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fractional = np.clip((lo - m_H * full) / m_f, 0, full)
+        return Levels(high, low, np.where(pattern[:, None] >= 0, fractional, 0.0))
+
+    return Knapsack(block, leaves, levels, r)
+
+
+def change_knapsack(block: Block, low: float, high: float) -> Knapsack:
+    """Subsets with low ≤ m(H) ≤ high at their change of pattern: T = 1/m(H) on H, 0 elsewhere.
+
+    A vertex with a large fractional cell f may begin and end both
+    where its subset changes without f and where it does with f.
+    """
+    leaves = []
+    for part, (choice, f) in enumerate(parts(block)):
+        for decision in (OUT,) if f < 0 else (OUT, IN):
+            own = choice.copy()
+            if f >= 0:
+                own[f] = decision
+            leaf = restricted(block, Leaf(part, SECOND, low, high, own))
+            if leaf is not None:
+                leaves += _stepped(leaf)
+
+    def levels(_: Indices, m_H: Array) -> Levels:
+        return Levels(1 / m_H, np.zeros_like(m_H), np.zeros_like(m_H))
+
+    return Knapsack(block, leaves, levels)
+
+
+def _stepped(leaf: Leaf) -> list[Leaf]:
+    """The leaf in equal intervals of m(H)."""
+    if leaf.low == leaf.high:
+        return [leaf]
+    ends = np.linspace(leaf.low, leaf.high, _STEPS + 1).tolist()
+    return [leaf._replace(low=low, high=high) for low, high in itertools.pairwise(ends)]
+
+
+def parts(block: Block) -> list[tuple[Choice, int]]:
+    """All choices among the cells with much of m, without and with one of them as f.
+
+    These cells decide the masses of vertices, so every choice has bounds of its own.
+    """
+    large = np.argsort(-block.m, kind="stable")[:_LARGE_CELLS]
+    large = large[block.m[large] > _LARGE_CELL]
+    found = []
+    for f in (-1, *large):
+        for which in itertools.product((OUT, IN), repeat=large.size):
+            choice = np.zeros(block.n_u, np.int8)
+            choice[large] = which
+            if f < 0 or choice[f] == OUT:
+                found.append((choice, int(f)))
+    return found
+
+
+class Prefixes(NamedTuple):
+    """Orders in which cells enter H, one row for each vertex to be found.
+
+    Args:
+        orders: of cells, shape (vertices, 2, n_u): two for each vertex.
+        a: α + λ P̂ of every cell, shape (vertices, n_u).
+        f: the fractional cell of the third pattern, or -1 for the next one in the order.
+        least: cells that are in H at least.
+        most: cells that are in H at most.
+    """
+
+    orders: Indices
+    a: Array
+    f: Indices
+    least: Indices
+    most: Indices
+
+    def sums(self, x: Array) -> Array:
+        """Σ of x, shape (vertices, n_u), over every prefix, shape (vertices, 2, n_u + 1)."""
+        sums = np.cumsum(np.take_along_axis(x[:, None], self.orders, 2), axis=2)
+        return np.concatenate([np.zeros((*sums.shape[:2], 1)), sums], axis=2)
+
+    @property
+    def is_allowed(self) -> Flags:
+        """Which lengths are allowed, shape (vertices, 1, n_u + 1)."""
+        lengths = np.arange(self.orders.shape[2] + 1)
+        return ((lengths >= self.least[:, None]) & (lengths <= self.most[:, None]))[:, None]
+
+
+class _Plain(NamedTuple):
+    """Vertices of the first two patterns: their value and levels, for every prefix."""
+
+    value: Array
+    high: Array
+    low: Array
+
+
+class _Fractional(NamedTuple):
+    """Vertices of the third pattern: their value, fractional cell and its level."""
+
+    value: Array
+    cell: Indices
+    level: Array
+
+
+class PrefixRounding:
+    """The vertices of one box whose subsets are prefixes."""
+
+    def __init__(self, block: Block, lo: float, hi: float) -> None:
+        """Take the block and the bounds of its box."""
+        self._block, self._lo, self._hi = block, lo, hi
+        self._full = (hi - lo) / block.c
+
+    def best(self, prefixes: Prefixes) -> tuple[Array, Array]:
+        """The best vertex of each row, and all values; -∞ where a row has no vertex."""
+        n, _, n_u = prefixes.orders.shape
+        spend(_WORK_OF_CALL + n * n_u * _WORK_OF_CELL)
+        m, p = (np.broadcast_to(x, (n, n_u)) for x in (self._block.m, self._block.p))
+        m_H, p_H, a_H = prefixes.sums(m), prefixes.sums(p), prefixes.sums(prefixes.a)
+        rank = np.argsort(prefixes.orders, axis=2, kind="stable")
+        plain = self._plain(prefixes, m_H, p_H, a_H)
+        fractional = self._fractional(prefixes, rank, m_H, p_H, a_H)
+        shape = 2, 2, n_u + 1  # pattern, order, length
+        value = np.stack([plain.value, fractional.value], axis=1).reshape(n, math.prod(shape))
+        best = value.argmax(axis=1)
+        kind, side, k = np.unravel_index(best, shape)
+        at = np.arange(n), side, k
+        H = rank[at[:2]] < k[:, None]
+        is_plain = (kind == 0)[:, None]
+        T = np.where(H, np.where(is_plain, plain.high[at][:, None], self._full), 0.0)
+        T += np.where(is_plain & ~H, plain.low[at][:, None], 0.0)
+        some = np.flatnonzero(kind)
+        T[some, fractional.cell[at][some]] = fractional.level[at][some]
+        found = value[at[0], best]
+        return T[np.isfinite(found)], found
+
+    def _plain(self, prefixes: Prefixes, m_H: Array, p_H: Array, a_H: Array) -> _Plain:
+        high, low = self._block.levels(m_H, self._lo, self._hi)
+        rest_p = self._block.p.sum() - p_H
+        rest_a = prefixes.a.sum(axis=1)[:, None, None] - a_H
+        value = -entr(high) * p_H - entr(low) * rest_p - high * a_H - low * rest_a
+        is_allowed = prefixes.is_allowed & (prefixes.f < 0)[:, None, None]
+        return _Plain(np.where(is_allowed, value, -np.inf), high, low)
+
+    def _fractional(
+        self, prefixes: Prefixes, rank: Indices, m_H: Array, p_H: Array, a_H: Array
+    ) -> _Fractional:
+        block, full, f = self._block, self._full, prefixes.f[:, None, None]
+        following = np.concatenate([prefixes.orders, prefixes.orders[..., -1:]], axis=2)
+        cell = np.where(f < 0, following, f)
+        is_in = np.take_along_axis(rank, cell, 2) < np.arange(m_H.shape[2])
+        m_f, p_f = block.m[cell], block.p[cell]
+        a_f = np.take_along_axis(prefixes.a[:, None], cell, 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = (self._lo - full * (m_H - is_in * m_f)) / m_f
+        is_third = prefixes.is_allowed & (level > 0) & (level < full)
+        level = np.where(is_third, level, 0.0)
+        value = -entr(full) * (p_H - is_in * p_f) - full * (a_H - is_in * a_f)
+        value += -entr(level) * p_f - level * a_f
+        return _Fractional(np.where(is_third, value, -np.inf), cell, level)

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rldp._types import Array, Flags, Indices
-from rldp.designing.polyopt.settings import SETTINGS
+
+POINT = 1e-12  # against rounding: a smaller simplex or narrower box is one point, closer m(H) equal
 
 
 class Block:
@@ -33,7 +34,7 @@ class Block:
         self.m, self.p = m, p
         self.n_u = m.size
         rest = 1 - float(m.sum())
-        self.c = rest if rest > SETTINGS.tolerances.point else 0.0
+        self.c = rest if rest > POINT else 0.0
 
     @cached_property
     def subsets(self) -> Flags:
@@ -53,7 +54,7 @@ class Block:
 
     def is_single(self, lo: Array, hi: Array) -> Flags:
         """Whether a box holds one point only, T = lo."""
-        return np.asarray(hi - lo <= SETTINGS.tolerances.point * hi)
+        return np.asarray(hi - lo <= POINT * hi)
 
     def pattern_changes(self, factor: float, *, is_star: bool) -> tuple[Array, Indices]:
         """Every τ in (1, e^ε) at which a subset changes its pattern, and the subset."""
@@ -101,8 +102,7 @@ class Block:
         with np.errstate(divide="ignore"):
             r = np.where(self.is_single(lo, hi), np.inf, self.c * lo / (hi - lo))[:, None]
         # at a change of pattern these vertices are those of the subset itself
-        point = SETTINGS.tolerances.point
-        box, which = np.nonzero((below < r * (1 - point)) & (above > r * (1 + point)))
+        box, which = np.nonzero((below < r * (1 - POINT)) & (above > r * (1 + POINT)))
         return box, H[which].astype(np.intp), f[which].astype(np.intp)
 
 

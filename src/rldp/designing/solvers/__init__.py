@@ -3,18 +3,17 @@
     linear ─────── interrupts     linear programmes that grow (HiGHS); Ctrl-C ends a long run
     polyhedral ─── linear         linear programmes, one feasible set and many objectives
     conic                         conic programmes, one feasible set and many objectives (Clarabel)
-    product_table ─ best_product  the best choice of one entry from each of several lists
+    best_product                  the best choice of one entry from each of several lists
     simple_polytope               the vertices of a polytope that is cut smaller and smaller
     quadratic_bound ─ quadratic_form   the same for a quadratic form of vectors, one from each list
     grid_search                   global maximisation in one or two variables
     work                          a clock that counts work, by which searches end
     one_thread                    linear algebra on one thread, so that results do not change
 
-Who calls them: `masters` and `polyopt.relaxed_master` solve their restricted
-masters with `linear`; `polyopt.exact_pricing` and `polyopt.column_search` price columns with
-`best_product`, or with `product_table` where all products can be tabulated; `optimal` takes its
-cutting planes from `linear`, its columns from `conic` and its bounds from `simple_polytope` and
-`quadratic_bound`; `closed_forms` chooses parameters with `grid_search`.
+Who calls them: `masters` and `polyopt.relaxed` solve their restricted masters with `linear`;
+`polyopt` prices columns with `best_product`; `optimal` takes its cutting planes from `linear`, its
+columns from `conic` and its bounds from `simple_polytope` and `quadratic_bound`; `closed_forms`
+chooses parameters with `grid_search`.
 
 Glossary.
 

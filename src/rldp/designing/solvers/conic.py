@@ -15,6 +15,7 @@ from rldp._types import Array, Indices
 Terms = Sequence[tuple[int, float]]  # variables and their coefficients
 
 _NONNEGATIVE, _SECOND_ORDER, _POWER, _EXPONENTIAL = "nonnegative", "soc", "power", "exp"
+_KINDS = {"nonnegative": _NONNEGATIVE, "second-order": _SECOND_ORDER, "exponential": _EXPONENTIAL}
 _TOLERANCE = 1e-10
 
 
@@ -43,6 +44,11 @@ class Block:
         """The sum of the terms is not negative."""
         self._rows.append(terms)
         self.cones.append((_NONNEGATIVE, 1))
+
+    def rows(self, kind: str, rows: Sequence[Terms]) -> None:
+        """These terms lie in a cone: "nonnegative", "second-order" or "exponential"."""
+        self._rows += rows
+        self.cones.append((_KINDS[kind], len(rows)))
 
     def root_below(self, y: int, v: int, w: Terms) -> None:
         """y² ≤ v w, both not negative: (v + w, v - w, 2y) lies in a second-order cone."""
