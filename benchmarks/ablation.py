@@ -43,6 +43,7 @@ MODULES = (  # the search: whoever adds a file adds it here
     "masters",
     "most_information",
     "oracles.boxes",
+    "coarser",
     "oracles.cones",
     "oracles.flips",
     "oracles.prices",
@@ -83,12 +84,12 @@ CONSTANTS: Mapping[str, Line] = {
     "masters._MOST_COLUMNS": Line("columns in the master, times the number of cells"),
     "masters._LEAST_MOST": Line("the same, at least"),
     "masters._MOST_MOST": Line("the same, at most"),
-    "least_error._CLOSED": Line("reduced cost that counts as none"),
-    "least_error._CELLS": Line("cells of a table for which the work of an effort is meant"),
-    "least_error._LONGEST": Line("times as much work for larger ones, at most"),
-    "least_error._WINDOW": Line("rounds whose fall is looked at"),
-    "least_error._LITTLE": Line("a fall in them that ends the search"),
-    "least_error._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
+    "masters._CLOSED": Line("reduced cost that counts as none"),
+    "masters._CELLS": Line("cells of a table for which the work of an effort is meant"),
+    "masters._LONGEST": Line("times as much work for larger ones, at most"),
+    "masters._WINDOW": Line("rounds whose fall is looked at"),
+    "masters._LITTLE": Line("a fall in them that ends the search"),
+    "masters._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
     "masters._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
     "masters._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
     "masters._WORSE": Line("what the error may rise by then"),
@@ -131,6 +132,11 @@ CONSTANTS: Mapping[str, Line] = {
     "oracles.boxes._ROUNDING": Line(SAFETY + "nats beyond a bound of boxes"),
     "oracles.cones._BETTER": Line("of what a tangent's best column brings, to follow the next"),
     "oracles.prices._LEAST": Line(SAFETY + "entry whose logarithm is taken"),
+    "coarser._LARGE": Line("cells beyond which columns of classes begin a search", (40, 400)),
+    "coarser._CLASSES": Line("of U, in that search for columns to begin with", (4, 8)),
+    "coarser._DEALT": Line("columns with values dealt to classes, times the number of cells"),
+    "coarser._SHARE": Line("of the work that the search over classes may do"),
+    "masters._BEGUN_BESIDE": Line("the same beside columns from classes of U"),
     "oracles.cones._STARTS": Line("conic programmes in a round, for each cell"),
     "oracles.cones._LEAST_STARTS": Line("the same, at least"),
     "oracles.flips._STARTS": Line("columns that flips begin with in a round"),
@@ -263,6 +269,7 @@ SWITCHES = (
         "masters.Quadratic._subsets",
         lambda subsets: lambda self, _, share: subsets(self, 0, share[:0] if share.ndim else share),
     ),
+    Switch("columns from classes of U to begin with", "least_error.is_large", _always(value=False)),
     Switch(
         "oracle: Cones, conditionals of a pair of S values apart",
         "least_error.rounds",
@@ -413,6 +420,7 @@ CASES = (
     Case("2×29", "cells"),
     Case("2×42", "cells"),
     Case("5×15", "cells"),
+    Case("6×42", "cells"),
     Case("16×15", "cells"),
 )
 QUICK = (
@@ -435,6 +443,7 @@ def table(title: str) -> rldp.Table:
         "2×9": ("income", "workclass"),
         "2×16": ("income", "education"),
         "2×42": ("income", "native-country"),
+        "6×42": ("relationship", "native-country"),
         "16×15": ("education", "occupation"),
     }
     if title in known:
@@ -540,7 +549,7 @@ def measured(
     if change is not None and change.constant is not None:
         sys.meta_path.insert(0, _Finder(*change.constant))
     design = import_module(f"{PACKAGE}.design").design
-    efforts = import_module(f"{PACKAGE}.effort").EFFORTS
+    efforts = import_module(f"{PACKAGE}.problem").EFFORTS
     spent = import_module(f"{PACKAGE}.solvers.work").spent
     effort = replace(efforts["quick"], rounds_work=seconds, is_bounded=is_bounded)
     if change is not None and change.effort is not None:

@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from rldp.estimation.identifiability import Identifiability as Identifiability
     from rldp.estimation.identifiability import identifiability
     from rldp.estimation.mixin import estimate, regress
+    from rldp.estimation.noncompliance import Compliance as Compliance
+    from rldp.estimation.noncompliance import Noncompliance, noncompliance_curve
     from rldp.estimation.questionnaire import QuestionnaireEstimate as QuestionnaireEstimate
     from rldp.estimation.regression.result import Regression as Regression
     from rldp.estimation.result import Estimate as Estimate
@@ -141,6 +143,7 @@ __all__ = [
     "KLSet",
     "KnownDistribution",
     "MeasuredSet",
+    "Noncompliance",
     "PolytopeSet",
     "PublicProtocol",
     "Questionnaire",
@@ -171,6 +174,7 @@ __all__ = [
     "mutual_information",
     "new_key",
     "next_wave",
+    "noncompliance_curve",
     "plan",
     "pooled",
     "read_matrix",
@@ -228,6 +232,7 @@ _HOMES = {
     "protocol.release_protocol": ("ReleaseProtocol",),
     "designing.classic": ("classic",),
     "designing.few_outputs": ("DicePrice", "dice_price"),
+    "estimation.noncompliance": ("Compliance", "Noncompliance", "noncompliance_curve"),
     "estimation.tally": ("read_tally",),
     "designing.compare": ("compare",),
     "designing.design": ("design",),

@@ -12,8 +12,10 @@ from rldp.cli import arguments, show
 from rldp.cli.progress import record_bar
 from rldp.cli.targets import check_picture_target, check_target
 from rldp.errors import ParameterError
+from rldp.presentation.estimate_texts import compliance_in_words
 
 if TYPE_CHECKING:
+    from rldp.estimation.noncompliance import Noncompliance
     from rldp.estimation.questionnaire import QuestionnaireEstimate
     from rldp.estimation.result import Estimate
     from rldp.estimation.sample_size import Plan
@@ -72,6 +74,22 @@ def estimate(
         bool,
         typer.Option("--tally", help="REPORTS is a tally sheet: a CSV file with y and count."),
     ] = False,
+    noncompliance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Some do not follow the protocol: random (any report), always=REPORT, or "
+            "enters=LABEL (a false value of S).",
+        ),
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="π[,SE]",
+            help="With --noncompliance: their share, if it is known, with its standard error. "
+            "Without it the reports must tell it.",
+        ),
+    ] = None,
     allow_few: Annotated[
         bool, typer.Option("--allow-few", help="Estimate from fewer than 30 reports too.")
     ] = False,
@@ -92,7 +110,7 @@ def estimate(
 
     check_target(csv, "--csv", force=force, kinds=(".csv", ".parquet", ".pq"))
     check_picture_target(plot, force=force)
-    options = {
+    options: dict[str, Any] = {
         "method": method.value,
         "level": level,
         "simultaneous": simultaneous,
@@ -103,6 +121,9 @@ def estimate(
         "allow_few": allow_few,
         "encoding": encoding,
     }
+    wanted = _noncompliance(noncompliance, share)
+    if wanted is not None:
+        options["noncompliance"] = wanted
     p, e = _estimated(protocol, reports, options, forged, is_tally=tally)
     if not isinstance(e, Estimate):
         _questionnaire(e, p.name, csv, plot, json=json, sdmx=sdmx)
@@ -117,6 +138,9 @@ def estimate(
         from rldp.cli.figures import estimate as shown
 
         shown(e, p.name, forged)
+        if e.compliance is not None:
+            for sentence in compliance_in_words(e):
+                show.paragraph(sentence)
         for file, title in ((csv, "Written"), (plot, "Picture")):
             if file is not None:
                 show.note(f"{title}: {file}")
@@ -141,9 +165,11 @@ def _estimated(
     if is_tally:
         from rldp.estimation.tally import read_tally
 
-        kept = ("method", "level", "simultaneous", "allow_few")
+        kept = ("method", "level", "simultaneous", "allow_few", "noncompliance")
         counts = read_tally(p, Path(reports))
-        return p, p.estimate(counts=counts, **{name: options[name] for name in kept})
+        return p, p.estimate(
+            counts=counts, **{name: options[name] for name in kept if name in options}
+        )
     if is_store(reports):
         return _of_store(reports, p, options)
     with record_bar(f"counting {Path(reports).name}") as report:
@@ -151,6 +177,21 @@ def _estimated(
             _check_options(options, forged)
             options = {name: options[name] for name in _OF_QUESTIONNAIRES}
         return p, p.estimate(Path(reports), **options, progress=report)
+
+
+def _noncompliance(kind: str | None, share: str | None) -> Noncompliance | None:
+    from rldp.estimation.noncompliance import Noncompliance
+
+    if kind is None:
+        if share is not None:
+            raise ParameterError("Expected --noncompliance KIND beside --share.")
+        return None
+    name, equals, value = kind.partition("=")
+    try:
+        known = None if share is None else [float(x) for x in share.split(",")]
+    except ValueError:
+        raise ParameterError(f"Expected --share as 0.1, or 0.1,0.02, got {share!r}.") from None
+    return Noncompliance(name, value if equals else None, share=known)
 
 
 def _check_options(options: dict[str, Any], forged: int) -> None:

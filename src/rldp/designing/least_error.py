@@ -17,7 +17,8 @@ import numpy as np
 from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.channel import DenseChannel
-from rldp.designing.masters import BARRIER, Estimated, Quadratic
+from rldp.designing.coarser import coarser_columns, is_large
+from rldp.designing.masters import BARRIER, Estimated, Quadratic, cheap_turn, last_turn
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.simplex_rounds import SimplexRounds
@@ -29,13 +30,8 @@ from rldp.designing.oracles.sorting import Record, Sorting
 from rldp.designing.problem import Found, Problem
 from rldp.designing.rounds import Turn, rounds
 from rldp.designing.solvers.one_thread import on_one_thread
-from rldp.designing.solvers.work import Clock
 from rldp.uncertainty import Guarantee
 
-_CELLS, _LONGEST = 100, 4  # the work of an effort is for so many cells; times as long for more
-_WINDOW = 8  # rounds whose fall is looked at
-_LITTLE, _LITTLE_CHEAP = 2e-4, 0.1  # of the variance: a fall in them that does not count
-_CLOSED = 1e-4  # of the variance: a reduced cost that counts as none
 _MOST_SUBSETS = 6  # S values whose subsets all begin a search
 
 
@@ -52,16 +48,29 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
     guarantees, hidden = problem.guarantees, problem.hidden
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(problem.least_level))
+    is_begun, is_interrupted = is_large(guarantees), False
+    try:
+        if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
+            seeds = coarser_columns(problem, goal)
+    except KeyboardInterrupt:
+        is_interrupted = True
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
     master = Quadratic(
-        private.weights, goal, least, private.pulled_in, seeds=seeds, distinct=not hidden
+        private.weights,
+        goal,
+        least,
+        private.pulled_in,
+        seeds=seeds,
+        is_begun=is_begun,
+        distinct=not hidden,
     )
-    is_interrupted = False
     try:
-        rounds(master, _turns(problem, private), _clock(problem), problem.progress)
-        master.finish()
+        if not is_interrupted:
+            clock = master.clock(problem.effort.rounds_work, problem.deadline)
+            rounds(master, _turns(problem, private), clock, problem.progress)
+            master.finish()
     except KeyboardInterrupt:
         is_interrupted = True
     found = master.solution(is_interrupted=is_interrupted)
@@ -86,8 +95,8 @@ def least_error_by_sorting(
     master = Quadratic(p_su, goal, factor, lambda T: T, seeds=seeds, distinct=seeds is None)
     bound, weights, is_interrupted = 0.0, None, False
     try:
-        turn = Turn(_oracle(pricing, p_su, lambda T: T), _LITTLE, patience, _WINDOW, _CLOSED)
-        rounds(master, [turn], _clock(problem))
+        turn = last_turn(_oracle(pricing, p_su, lambda T: T), patience)
+        rounds(master, [turn], master.clock(problem.effort.rounds_work, problem.deadline))
         if exact is not None:
             bound, weights = _by_products(master, exact, problem)
         master.finish()
@@ -111,14 +120,6 @@ def _by_products(
     return climb.bound(problem.effort), weights
 
 
-def _clock(problem: Problem) -> Clock:
-    """The work of an effort is for so many cells; more cells take longer."""
-    n_s, n_u = problem.p_su.shape
-    cells = n_u if problem.hidden else n_s * n_u
-    work = problem.effort.rounds_work * float(np.clip(cells / _CELLS, 1.0, _LONGEST))
-    return Clock(work, problem.deadline)
-
-
 def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) -> Oracle:
     if isinstance(pricing, RecordPricing):
         return Record(pricing, p_su.size)
@@ -130,17 +131,17 @@ def _turns(problem: Problem, private: PrivateColumns) -> list[Turn]:
     guarantees, deadline, hidden = problem.guarantees, problem.deadline, problem.hidden
     found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
+    is_quick = all(g.uncertainty.is_quick for g in guarantees)
+    is_flipped = is_quick and Flips.is_possible(private, problem.table.n_s)
     if pricing is not None:
         found.append(Sorting(pricing, problem.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, problem.table.n_s) and all(
-        g.uncertainty.is_quick for g in guarantees
-    ):
+    elif is_flipped and not is_large(guarantees):
+        # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
     if private.is_joint and problem.table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))
-    cheap = [Turn(oracle, _LITTLE_CHEAP, 1, _WINDOW, _CLOSED) for oracle in found]
-    last = Turn(Cones(private, deadline), _LITTLE, problem.effort.patience, _WINDOW, _CLOSED)
-    return [*cheap, last]
+    last = last_turn(Cones(private, deadline), problem.effort.patience)
+    return [*(cheap_turn(oracle) for oracle in found), last]
 
 
 def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:

@@ -18,9 +18,11 @@ from rldp.arithmetic import PositiveSystem, log, matmul
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.bounded_influence import bounded
 from rldp.designing.optimal.minimax_weights import MinimaxWeights
-from rldp.designing.oracles.prices import ErrorPrices, InformationPrices, informations
+from rldp.designing.oracles.prices import ErrorPrices, InformationPrices, Oracle, informations
 from rldp.designing.problem import Found
+from rldp.designing.rounds import Turn
 from rldp.designing.solvers.linear import Optimum, Programme
+from rldp.designing.solvers.work import Clock
 from rldp.protocol.release_protocol import INTERRUPTED, WORK
 
 _NEGLIGIBLE = 1e-12  # weight of an output
@@ -38,7 +40,11 @@ _NEARER = 0.8  # of the barrier, from one round to the next
 _LAST_STEPS = 40  # of Newton at the end of the search, at most
 # Random subsets are nearly as good as the best plain LDP together: without them 16×15 cells begin
 # with ten times its error
-_BEGUN = 6  # times the number of cells
+_BEGUN, _BEGUN_BESIDE = 6, 2  # times the number of cells; beside others that tell cells apart
+_CELLS, _LONGEST = 80, 4  # the work of an effort is for so many cells; times as long for more
+_WINDOW = 8  # rounds whose fall is looked at
+_LITTLE, _LITTLE_CHEAP = 2e-4, 0.1  # of the variance: a fall in them that does not count
+_CLOSED = 1e-4  # of the variance: a reduced cost that counts as none
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 4, 300, 3000  # in the master: times cells, least, most
 _LEAST_LIMITED = 1000  # where influence is limited: more columns, more that keep the limit
@@ -260,6 +266,7 @@ class Quadratic:
         pulled_in: Callable[[Array], Array],
         *,
         seeds: Array | None = None,
+        is_begun: bool = False,
         distinct: bool = True,
     ) -> None:
         """Take P̂, the goal, and how a search may begin.
@@ -270,12 +277,14 @@ class Quadratic:
             factor: largest ratio of entries that keeps every guarantee.
             pulled_in: the way into the cone.
             seeds: columns to begin with beside those of randomised response.
+            is_begun: whether these tell all cells apart, so that fewer random ones are needed.
             distinct: whether the columns of SRR are private too.
         """
         self._weights, self._pulled_in, self._barrier = weights, pulled_in, _FIRST_BARRIER
         self._cells, self._shape, self._factor = weights.size, weights.shape, factor
         self._random = np.random.default_rng(0)  # the same search every time
-        subsets = self._subsets(int(_BEGUN * weights.size), np.array(1 / (1 + factor)))
+        n_subsets = int((_BEGUN_BESIDE if is_begun else _BEGUN) * weights.size)
+        subsets = self._subsets(n_subsets, np.array(1 / (1 + factor)))
         seeds = subsets if seeds is None else np.concatenate([seeds, subsets])
         columns, masses = begin_columns(weights, factor, seeds, distinct=distinct)
         columns = pulled_in(columns / self._sums(columns)[:, None, None])
@@ -292,6 +301,10 @@ class Quadratic:
         master = self.master
         known = float(((self._weights.ravel() @ master.A) ** 2).sum())
         return max(master.error - known, 1e-3 * master.error)
+
+    def clock(self, work: float, deadline: float) -> Clock:
+        """The work is for so many cells; more cells take longer."""
+        return Clock(work * float(np.clip(self._cells / _CELLS, 1.0, _LONGEST)), deadline)
 
     @property
     def told(self) -> tuple[float, float]:
@@ -435,6 +448,16 @@ def simple_columns(shape: tuple[int, ...], factor: float, *, distinct: bool) -> 
     return np.concatenate(
         [columns, np.where(cells > 0, factor, np.where(own > 0, 1 / factor, 1.0))]
     )
+
+
+def cheap_turn(oracle: Oracle) -> Turn:
+    """An oracle for the least error whose turn ends soon."""
+    return Turn(oracle, _LITTLE_CHEAP, 1, _WINDOW, _CLOSED)
+
+
+def last_turn(oracle: Oracle, patience: int) -> Turn:
+    """The one that is asked until nothing is gained."""
+    return Turn(oracle, _LITTLE, patience, _WINDOW, _CLOSED)
 
 
 def scaled(columns: Array, p: Array) -> Array:

@@ -16,6 +16,7 @@ from rldp.tables.table import Table
 if TYPE_CHECKING:
     from rldp.estimation.inversion import Inverse, Inverted
     from rldp.estimation.moments import Moments
+    from rldp.estimation.noncompliance import Noncompliance
     from rldp.estimation.regression.regress import RegressionMethod
     from rldp.estimation.regression.result import Regression
     from rldp.estimation.report_counts import ReportCounts
@@ -41,6 +42,7 @@ class EstimateOptions:
     allow_few: bool = False
     encoding: str | None = None
     progress: RecordProgress | None = None
+    noncompliance: Noncompliance | None = None
 
     def __post_init__(self) -> None:
         """Refuse values out of range, and options that exclude each other."""
@@ -60,6 +62,13 @@ class EstimateOptions:
             raise ParameterError(
                 "Expected strata together with a population that has a size for each label.",
                 argument="population" if self.strata is not None else "strata",
+            )
+        alone = self.method == "inversion" and self.population is None
+        if self.noncompliance is not None and not alone:
+            raise ParameterError(
+                "Expected the method 'inversion' without strata and population together with "
+                "noncompliance.",
+                argument="noncompliance",
             )
         if self.population is not None and self.method != "inversion":
             raise ParameterError(
@@ -113,6 +122,7 @@ class Estimating:
         allow_few: bool = False,
         encoding: str | None = None,
         progress: RecordProgress | None = None,
+        noncompliance: Noncompliance | None = None,
     ) -> Estimate:
         """Estimate the joint table of (S, U) from reports, with standard errors and intervals.
 
@@ -138,6 +148,8 @@ class Estimating:
             allow_few: give estimates for fewer than 30 reports too.
             encoding: of a text file as in `rldp.read_table`; None recognises it.
             progress: called after each batch of a file with the number of reports and the share.
+            noncompliance: how some people do not follow the protocol; the estimate is then of
+                those who do, and `e.compliance` has their share.
 
         Formal guarantees: estimates by inversion are unbiased for every distribution, sum to 1,
         and `covariance` is their covariance, with that of the reports estimated.
@@ -154,6 +166,7 @@ class Estimating:
             allow_few=allow_few,
             encoding=encoding,
             progress=progress,
+            noncompliance=noncompliance,
         )
         return _estimate(self, reports, counts, options)
 
@@ -316,7 +329,12 @@ def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions)
     else:
         total = parts[""]
         first = inverted(inverse, total)
-    fit = _fit(inverse, total, first, table, options)
+    if options.noncompliance is not None:
+        from rldp.estimation.noncompliance import corrected
+
+        fit: Fit = corrected(p, total, options.noncompliance, options)
+    else:
+        fit = _fit(inverse, total, first, table, options)
     return Estimate(
         p.schema,
         options.method,
@@ -326,7 +344,7 @@ def _estimate(p: _Reported, reports: Any, counts: Any, options: EstimateOptions)
         fit,
         first,
         is_checked,
-        promised_influence(p, inverse) if options.method == "inversion" else None,
+        promised_influence(p, inverse) if fit is first else None,
     )
 
 

@@ -20,6 +20,7 @@ from rldp.estimation.goal_errors import PromisedInfluence, largest_weights
 from rldp.estimation.identifiability import bounds, full_table
 from rldp.estimation.interval_estimates import IntervalEstimates, normal_quantile, together
 from rldp.estimation.inversion import Inverse, Inverted, some_rows
+from rldp.estimation.noncompliance import Compliance, CorrectedFit
 from rldp.estimation.report_counts import ReportCounts
 from rldp.tables.schema import Schema
 from rldp.utility.contrasts import chosen_cells, each_cell, each_s, each_u
@@ -88,6 +89,13 @@ class Estimate:
     inverted: Inverted
     is_protocol_checked: bool = False
     promised_influence: PromisedInfluence | None = None
+
+    @property
+    def compliance(self) -> Compliance | None:
+        """The share of people who do not follow the protocol; None if all are taken to."""
+        if not isinstance(self.fit, CorrectedFit):
+            return None
+        return Compliance.of(self.fit, self.level)
 
     @property
     def n(self) -> int:
@@ -225,6 +233,10 @@ class Estimate:
         its standard error, for all identified cells at once. Both covariances are those of the
         distribution nearest to the estimate.
         """
+        if isinstance(self.fit, CorrectedFit):
+            found = self.compliance
+            assert found is not None
+            return GoodnessOfFit(self.fit.statistic, self.fit.degrees, np.inf, found.fit)
         inverse, features = self.inverted.inverse, self.inverted.inverse.features
         inverse.check_size("A test of the fit")
         every, n = np.eye(len(inverse.p0)), self.counts.effective_n

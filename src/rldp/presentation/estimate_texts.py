@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,26 @@ if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
 
 _ROUNDING = 1e-9  # of a limit, by which another machine may compute more
+
+
+def compliance_in_words(e: Estimate) -> list[str]:
+    """The share of people who do not follow the protocol, and of whom the figures speak."""
+    found = e.compliance
+    if found is None:
+        return []
+    if math.isnan(found.share):
+        return [
+            "The reports do not tell how many people do not follow the protocol: no figure above "
+            "is identified. Estimates for several shares show what each of them would mean."
+        ]
+    share = (
+        f"{100 * found.share:.1f} % of the people do not follow the protocol "
+        f"({100 * found.low:.1f} to {100 * found.high:.1f} %)"
+    )
+    return [
+        f"{share}. The figures are of those who follow it; of the others the reports tell nothing. "
+        f"A good fit does not show that everybody follows."
+    ]
 
 
 def forgery_in_words(e: Estimate, forged: int = 0) -> str:
