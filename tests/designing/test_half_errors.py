@@ -16,8 +16,8 @@ from rldp.designing.bounds.halves import half_errors
 from rldp.designing.bounds.inner import inner_error
 from rldp.designing.inner_sets import Regions
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.problem import EFFORTS
+from rldp.designing.simplex_errors import SimplexPricing
 from rldp.utility.goal import Goal
 
 E = float(np.exp(1.0))

@@ -17,6 +17,8 @@ Searches
     programmes        the best protocol of a kind: PolyOpt, optimal, plain LDP
     most_information  with the most information
     error_programmes, least_error   with the least error for a goal
+    coarser           columns to begin with on large tables, from classes of U
+    simplex_errors    the least error over the cone of PolyOpt, and its proof
     rounds            the loop of every search
     masters           the masses of columns, and prices of further ones
     oracles           columns that bring something at these prices

@@ -20,8 +20,6 @@ from rldp.channel import DenseChannel
 from rldp.designing.coarser import coarser_columns, is_large
 from rldp.designing.masters import BARRIER, Estimated, Quadratic, cheap_turn, last_turn
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.oracles.cones import Cones
 from rldp.designing.oracles.flips import Flips
@@ -29,6 +27,7 @@ from rldp.designing.oracles.prices import Oracle
 from rldp.designing.oracles.sorting import Record, Sorting
 from rldp.designing.problem import Found, Problem
 from rldp.designing.rounds import Turn, rounds
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import Guarantee
 

@@ -13,8 +13,6 @@ What is here is used by the searches of `designing`:
     barrier_master       the masses of columns with the least error, and prices
       ├─► minimax_weights      for the largest error instead of the mean
       └─► bounded_influence    for a limit of what one report may do
-    simplex_rounds       the least error over PolyOpt's cone, and its proof
-      └─► simplex_pricing ──► polyopt.exact_pricing, solvers.quadratic_bound
 
 Glossary
 --------
