@@ -2,7 +2,8 @@
 
 Exact pricing: what a column T brings is ‖MᵀT‖² - α·T, a convex function where P̂·T = 1. So its
 maximum over the cone is at an extreme column, and these are products of vertices
-(`polyopt.exact_pricing`). For P̂·T = 1 it is the quadratic form T·B·T with B = M Mᵀ - (α P̂ᵀ + P̂ αᵀ)/2.
+(`polyopt.exact_pricing`). For P̂·T = 1 it is the quadratic form T·B·T with
+B = M Mᵀ - (α P̂ᵀ + P̂ αᵀ)/2.
 
 Rounds of Newton steps on the masses alternate with pricing: first by climbing from columns in use
 to extreme columns, which is cheap and may miss some, then by looking for the best of all. With δ
