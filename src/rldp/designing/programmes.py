@@ -40,7 +40,7 @@ from rldp.uncertainty import (
 
 _OF_INTEGERS = 1e-11  # of e^ε: what the integer table of many outputs may add to it
 _MOST_PROVED = 12  # cells up to which the ceiling of several guarantees is searched and proved
-_THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3
+_THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3  # of ε, to find and to locate the threshold
 
 
 def polyopt(problem: Problem, channels: Sequence[Channel] = ()) -> Found:
