@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, prices, questionnaire, set_options, show
+from rldp.cli import arguments, layers, prices, questionnaire, set_options, show, survey
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -67,6 +67,8 @@ def design(
     reports: Annotated[
         int | None, typer.Option(help="With --margin: from so many reports, at 95 % confidence.")
     ] = None,
+    weights: survey.Weights = None,
+    strata: survey.Strata = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
     epsilon_given_part: layers.GivenPart = layers.AUTO,
@@ -134,6 +136,14 @@ def design(
     [dim]Example:  rldp design adult -s race -u sex --epsilon 1 -o race.rldp.json[/dim]
     """
     check_target(output, "--output", force=force, loss="reports drawn with it need it")
+    if weights is not None or strata is not None:
+        if reports is None:
+            raise ParameterError(
+                "Expected --margin and --reports beside --weights and --strata, which say how much "
+                "the reports are worth; the protocol of an --epsilon does not depend on them."
+            )
+        worth = survey.weights(weights), survey.strata(strata)
+        reports = survey.effective_reports(reports, *worth)
     if blocks is not None:
         kind, alpha = uncertainty.for_blocks()
         only = {
