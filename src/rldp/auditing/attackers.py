@@ -135,8 +135,9 @@ def knows_u(channel: Channel, table: Table, epsilon: float) -> Attacker:
     if table.counts.size * channel.n_outputs > _MOST_ENTRIES:
         bound = at_most(table.p_su, epsilon)
         if isinstance(channel, UnaryChannel):
-            at_u = np.where(np.eye(table.n_u, dtype=bool)[:, None], table.p_su, 0.0)
-            bound = _no_more_than(sum(_right(channel, p_su) for p_su in at_u), bound)
+            each = np.eye(table.n_u, dtype=bool)
+            right = sum(_right(channel, np.where(is_u, table.p_su, 0.0)) for is_u in each)
+            bound = _no_more_than(right, bound)
         return Attacker("knows_u", 1, without, bound, epsilon, is_bound=True)
     found = knowledge((table.p_su[:, :, None] * channel.matrix).reshape(table.n_s, -1))
     return Attacker("knows_u", 1, without, found, epsilon, is_bound=False)

@@ -17,6 +17,7 @@ import numpy as np
 from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.channel import DenseChannel
+from rldp.designing.coarser import coarser_columns, is_large
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
@@ -45,6 +46,12 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
     guarantees, hidden, deadline = problem.guarantees, problem.hidden, problem.deadline
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(problem.least_level))
+    is_begun, is_interrupted = is_large(guarantees), False
+    try:
+        if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
+            seeds = coarser_columns(problem, goal)
+    except KeyboardInterrupt:
+        is_interrupted = True
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
@@ -54,10 +61,12 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
         least,
         private.pulled_in,
         seeds=seeds,
+        is_begun=is_begun,
         distinct=not hidden,
         deadline=deadline,
     )
-    is_interrupted = False
+    if is_interrupted:
+        return search.solution(is_interrupted=True)
     try:
         oracles = _oracles(guarantees, private, deadline, hidden=hidden)
         search.run(oracles, problem.effort, problem.progress)
@@ -111,9 +120,12 @@ def _oracles(
     table = guarantees[0].table
     found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
+    is_quick = all(g.uncertainty.is_quick for g in guarantees)
+    is_flipped = is_quick and Flips.is_possible(private, table.n_s)
     if pricing is not None:
         found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
-    elif Flips.is_possible(private, table.n_s) and all(g.uncertainty.is_quick for g in guarantees):
+    elif is_flipped and not is_large(guarantees):
+        # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
     if private.is_joint and table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))

@@ -53,7 +53,7 @@ SINGLE = "single"
 
 _JOINT_CELLS = 120  # of a table of two columns that is tried as one block
 _STEPS = 2_000  # multiplicative steps: shares are settled to 1e-6 after some hundred
-_SETTLED = 1e-9
+_SETTLED = 1e-9  # against rounding: a change of shares that counts as none
 _ROUNDS = 4  # joint blocks designed at most, as a multiple of the number of columns
 
 Names = tuple[str, ...]

@@ -35,13 +35,13 @@ _NEARER = 0.8  # of the barrier, from one round to the next
 _LAST_STEPS = 40  # of Newton at the end of the search, at most
 # Random subsets are nearly as good as the best plain LDP together: without them 16×15 cells begin
 # with ten times its error
-_BEGUN = 6  # times the number of cells
+_BEGUN, _BEGUN_BESIDE = 6, 2  # times the number of cells; beside others that tell cells apart
 _NEW = 3  # one of so many columns to begin with is new, and not in use
 _ADDED, _LEAST_ADDED = 1, 300  # new columns in a round, times the number of cells, and at least
 _MOST_COLUMNS, _LEAST_MOST, _MOST_MOST = 4, 300, 3000  # in the master: times cells, least, most
 _LEAST_LIMITED = 1000  # where influence is limited: more columns, more that keep the limit
 _CLOSED = 1e-4  # of the variance: a reduced cost that counts as none
-_CELLS, _LONGEST = 100, 4  # the work of an effort is for so many cells; times as long for more
+_CELLS, _LONGEST = 80, 4  # the work of an effort is for so many cells; times as long for more
 _WINDOW = 8  # rounds whose fall is looked at
 _LITTLE, _LITTLE_CHEAP = 2e-4, 0.1  # of the variance: a fall in them that does not count
 _NOTHING = 1e-7  # of the error: a reduced cost that is rounding
@@ -93,6 +93,7 @@ class Rounds:
         pulled_in: Callable[[Array], Array],
         *,
         seeds: Array | None = None,
+        is_begun: bool = False,
         distinct: bool = True,
         deadline: float = np.inf,
     ) -> None:
@@ -104,13 +105,15 @@ class Rounds:
             factor: largest ratio of entries that keeps every guarantee.
             pulled_in: the way into the cone.
             seeds: columns to begin with beside those of randomised response.
+            is_begun: whether these tell all cells apart, so that fewer random ones are needed.
             distinct: whether the columns of SRR are private too.
             deadline: time.monotonic() at which to stop.
         """
         self._weights, self._pulled_in, self._deadline = weights, pulled_in, deadline
         self._cells, self._shape, self._factor = weights.size, weights.shape, factor
         self._random = np.random.default_rng(0)  # the same search every time
-        subsets = self._subsets(int(_BEGUN * weights.size), np.array(1 / (1 + factor)))
+        n_subsets = int((_BEGUN_BESIDE if is_begun else _BEGUN) * weights.size)
+        subsets = self._subsets(n_subsets, np.array(1 / (1 + factor)))
         seeds = subsets if seeds is None else np.concatenate([seeds, subsets])
         columns, masses = begin_columns(weights, factor, seeds, distinct=distinct)
         columns = pulled_in(columns / self._sums(columns)[:, None, None])

@@ -65,7 +65,7 @@ def _factor(factor: float) -> float:
 def _given_u(guarantee: Guarantee, variable: Indices) -> Block:
     """T[s, u] ≤ e^E[s,s'] T[s', u] for every u, by the largest and smallest entry if E is one."""
     block = Block(int(variable.max()) + 1)
-    for cells in variable.T:
+    for cells in np.unique(variable.T, axis=0):
         if guarantee.is_uniform and len(cells) > 2:
             high, low = block.variables(2)
             for i in cells.tolist():
@@ -183,8 +183,12 @@ def _mean(block: Block, c: Terms, r: NDArray[np.float64], order: float) -> tuple
     """New variables μ ≥ c and v, at most the power mean of order a = 1 - 1/q of μ - c.
 
     y ≤ v^(1-a) (μ - c)^a and v ≤ Σ r y together say v^a ≤ Σ r (μ - c)^a; for a = 0 the mean is the
-    geometric one, by y ≤ v log((μ - c)/v) and 0 ≤ Σ r y.
+    geometric one, by y ≤ v log((μ - c)/v) and 0 ≤ Σ r y. Where several entries are one variable,
+    their r count together.
     """
+    index, first, number = np.unique([i for i, _ in c], return_index=True, return_inverse=True)
+    if index.size < len(c):
+        c, r = [c[i] for i in first], np.asarray(np.bincount(number, r), float)
     mu, v, seen = block.variable(), block.variable(), np.flatnonzero(r)
     for u in np.flatnonzero(r == 0):
         block.nonnegative([(mu, 1.0), (c[u][0], -c[u][1])])

@@ -10,7 +10,7 @@ from threading import Event
 
 import numpy as np
 
-from rldp._types import Array, Flags
+from rldp._types import Array, Flags, Indices
 from rldp.arithmetic import matmul
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import Seen, apart, is_conic, is_linear, linear, pair
@@ -47,22 +47,31 @@ class PrivateColumns:
     """All T ≥ 0 with R_1·T_{s1} ≤ e^E[s1,s2] R_2·T_{s2} over the set F of every guarantee (F, E).
 
     Columns have shape (rows, n_u): a row for every s or, where s is hidden from the randomiser, a
-    single row that all s share.
+    single row that all s share. Where classes of U are given, columns are constant on them, and
+    have an entry for each class instead of each u.
     """
 
     def __init__(
-        self, guarantees: Sequence[Guarantee], *, hidden: bool = False, apart: bool = False
+        self,
+        guarantees: Sequence[Guarantee],
+        *,
+        hidden: bool = False,
+        apart: bool = False,
+        classes: Indices | None = None,
     ) -> None:
         """Take the guarantees, and whether columns may not depend on s.
 
         With `apart` conic programmes let all conditionals vary independently, as they do on large
-        tables: they are smaller, and find columns that are a little less useful.
+        tables: they are smaller, and find columns that are a little less useful. `classes` are
+        numbers from 0 on, one for each u.
         """
         self._guarantees = guarantees
         self._table = table = guarantees[0].table
         n_s, n_u = table.n_s, table.n_u
-        self.weights: Array = table.p_su.sum(axis=0, keepdims=True) if hidden else table.p_su
-        index = np.arange(self.weights.size).reshape(self.weights.shape)
+        weights = table.p_su.sum(axis=0, keepdims=True) if hidden else table.p_su
+        classes = np.arange(n_u) if classes is None else classes
+        self.weights: Array = matmul(weights, np.eye(int(classes.max()) + 1)[classes])
+        index = np.arange(self.weights.size).reshape(self.weights.shape)[:, classes]
         self._variable = np.broadcast_to(index, (n_s, n_u))
         seen = [Seen.of(g, self._variable) for g in guarantees]
         # conditions of curved sets come first, and each is in use only where it is needed
