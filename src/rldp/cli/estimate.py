@@ -29,6 +29,7 @@ class MethodChoice(StrEnum):
     BAYES = "bayes"
 
 
+_OF_STORES = "level", "simultaneous", "allow_few"
 _OF_QUESTIONNAIRES = "level", "simultaneous", "weights", "column", "allow_few", "encoding"
 
 Protocol = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="A protocol file.")]
@@ -231,10 +232,14 @@ def _questionnaire(
 def _of_store(store: str, p: Any, options: dict[str, Any]) -> tuple[Any, Estimate]:
     from rldp.collect.counted import estimate as counted
     from rldp.collect.opening import is_store, open_collection
+    from rldp.protocol.questionnaire import PublicQuestionnaire
 
     if not is_store(store):
         raise ParameterError(f"Expected PROTOCOL and REPORTS, or a store alone, got {store!r}.")
     collection = open_collection(store)
+    if isinstance(collection.protocol, PublicQuestionnaire):
+        _check_options(options, 0)
+        options = {name: options[name] for name in _OF_STORES}
     try:
         e = counted(collection, p, **options)
     finally:
