@@ -26,7 +26,7 @@ from rldp import (
 from rldp.designing.catalogue import NAMES
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.problem import Problem
-from rldp.designing.shrunk import REDUCED, is_kept, shrunk_closed_form
+from rldp.designing.tuning import REDUCED, is_kept, shrunk_closed_form
 from tests.support import strategies as some
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("little_work")]

@@ -9,14 +9,13 @@ from scipy.optimize import linprog
 import rldp
 from rldp.designing.bounds import BoundProblem
 from rldp.designing.bounds.inner import inner_error
+from rldp.designing.inner_sets import inner_simplices
+from rldp.designing.masters import begin_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.inner_simplices import inner_simplices
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.problem import EFFORTS
-from rldp.designing.rounds import begin_columns
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds, proved
 from rldp.utility.goal import IN_POLYOPT, WITH_GUARANTEES, Goal, goal_error
 from tests.support.least_errors import least_second_moment
 
