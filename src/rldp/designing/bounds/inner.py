@@ -1,10 +1,10 @@
 """What the error is at least by smaller sets inside F, for tables of some 30 cells at most.
 
 A protocol that is private over F is private over sets inside of it. Two kinds of them have columns
-whose extreme ones are products of vertices, so that the bound of `simplex_rounds` holds:
+whose extreme ones are products of vertices, so that the bound of `simplex_errors` holds:
 
-- `inner`: simplices inside F (`inner_simplices`), over which columns lie in the cone of PolyOpt;
-- `halves`: by half of the budget for every S value, region by region (`half_regions`).
+- `inner`: simplices inside F (`inner_sets`), over which columns lie in the cone of PolyOpt;
+- `halves`: by half of the budget for every S value, region by region (`inner_sets`).
 
 Over F alone one of them is the closest bound where S has more than two values. Beside a promise of
 the same level to someone who knows U others are closer on all tables, and they are left out
@@ -19,12 +19,10 @@ import numpy as np
 
 from rldp.arithmetic import log
 from rldp.designing.bounds.problem import BoundProblem
+from rldp.designing.inner_sets import Regions, inner_simplices
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.optimal.inner_simplices import inner_simplices
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.problem import Effort
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _MOST_CELLS, _MOST_S = 30, 6  # beyond, pricing takes long and proves less than simplices
