@@ -301,6 +301,17 @@ def test_a_search_that_ends_early_gives_what_it_has(limit):
     assert rldp.verify(p)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sensitive", "useful", "most"),
+    [("race", "sex", 15.7), ("income", "marital-status", 4.22), ("income", "workclass", 3.11)],
+)
+def test_people_needed_stay_as_few(sensitive, useful, most, monkeypatch):
+    monkeypatch.setitem(EFFORTS, "quick", replace(EFFORTS["quick"], is_bounded=False))
+    F = ChiSquareSet(rldp.datasets.adult(sensitive, useful))
+    assert rldp.design(F, 1.0, goal="cells", effort="quick").error.total < most
+
+
 @pytest.mark.parametrize("name", ["optimal", "polyopt"])
 def test_masses_that_are_not_settled_break_nothing(name, monkeypatch):
     """As where time is over: a further output takes what the rows lack."""
