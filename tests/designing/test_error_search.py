@@ -263,7 +263,7 @@ def test_many_cells_by_sorting():
     """6 × 20 cells: below every closed form with parameters for the goal."""
     F = ChiSquareSet(random_table(4, 6, 20))
     goal = Goal.named("cells", F.table)
-    few = replace(EFFORTS["quick"], protocols=3)
+    few = replace(EFFORTS["quick"], rounds_work=4.0)
     asked = Problem(stack(F, 1.0), goal, effort=few)
     found = error_programmes.optimal(asked, None)
     total = goal_error(found.Q, goal, F.table.p_su).total
