@@ -1,15 +1,18 @@
-"""What every oracle, bound, seed and constant of the search for the least error is worth.
+"""What every oracle, bound, seed and constant of all searches for designs is worth.
 
 `make ablation` (`python -m benchmarks ablation`) makes the same designs once as they are and once
-with each part left out or each constant changed; `--quick` does so for a few small tables and
-without the constants against rounding. Everything is told as ratios within the run: people, in
-proportion to V, the summed variances of one report; the points by which the gap to the best bound
-moves; and nominal work. No figure depends on the clock.
+with each part left out or each knob changed; `--quick` does so for a few small tables. Everything
+is told as ratios within the run: people, in proportion to V, the summed variances of one report, or
+to 1/I(X;Y); the points by which the gap to the best bound moves; and nominal work. No figure
+depends on the clock.
 
-Constants are found by reading the modules. Every one must have its line in `CONSTANTS`: a test
-compares both. A number without a further choice is halved and doubled. A changed constant is put
-into the source of its module before the module is run, in a process of its own, so that whatever
-is made from it on import changes too.
+Constants are found by reading all modules of `rldp.designing`: every number, or tuple of numbers,
+with a name in capitals. What one is for is the comment beside it; a test refuses one without. Most
+are knobs, which are halved and doubled or take the values of `VALUES`. No knobs are: tolerances of
+arithmetic, rates of nominal work, limits of memory, and labels (see `Kind`). A changed constant is
+put into the source of its module before the module is run, in a process of its own, so that
+whatever is made from it on import changes too. It is tried on the designs in which a function of
+its module runs.
 
 A search that goes another way ends elsewhere, by a little, whatever the reason. How much that is
 tell the lines "other random starts": what moves people by less than these has not been seen to
@@ -21,14 +24,18 @@ from __future__ import annotations
 import ast
 import multiprocessing
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from statistics import geometric_mean
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,19 +45,6 @@ from benchmarks import prices
 from benchmarks.timing import Effort, console, show
 
 PACKAGE = "rldp.designing"
-MODULES = (  # the search: whoever adds a file adds it here
-    "rounds",
-    "coarser",
-    "oracles.cones",
-    "oracles.flips",
-    "oracles.prices",
-    "oracles.sorting",
-    "least_error",
-    "bounds.registry",
-    "optimal.barrier_master",
-    "optimal.private_columns",
-    "optimal.sorted_pricing",
-)
 EPSILON = 1.0
 SAME = 0.005  # of people: less is nothing
 SAME_WORK = 0.05
@@ -59,102 +53,84 @@ SAME_WORK = 0.05
 # --- what is changed -----------------------------------------------------------------------------
 
 
+class Kind(Enum):
+    """What a constant is, by the comment beside it or its size."""
+
+    KNOB = "knob"
+    ARITHMETIC = "tolerance of arithmetic"  # "rounding", or below a millionth, or above 1e8
+    RATE = "rate of nominal work"  # "nominal"
+    MEMORY = "limit of memory"  # "memory"
+    LABEL = "label"  # "stands for"
+    OFFER = "what people are offered or told"  # in the modules of OFFERS
+
+
+OFFERS = (
+    "compare",
+    "few_outputs",
+    "people",
+    "prices",
+    "processes",
+    "questionnaire",
+    "stack",
+)
+
+
+class Constant(NamedTuple):
+    """A number, or tuple of numbers, what it is for, and of which kind it is."""
+
+    value: Any
+    words: str
+    module: str
+
+    @property
+    def kind(self) -> Kind:
+        """By the words first."""
+        for word, kind in (
+            ("rounding", Kind.ARITHMETIC),
+            ("nominal", Kind.RATE),
+            ("memory", Kind.MEMORY),
+            ("stands for", Kind.LABEL),
+        ):
+            if word in self.words:
+                return kind
+        if self.module in OFFERS:
+            return Kind.OFFER
+        size = max(map(abs, self.value)) if isinstance(self.value, tuple) else abs(self.value)
+        is_plain = 1e-6 < size < 1e8
+        return Kind.KNOB if is_plain else Kind.ARITHMETIC
+
+
+VALUES: Mapping[str, tuple[Any, ...]] = {  # where half and double say little
+    "rounds._NEARER": (0.64, 0.9),
+    "rounds._NEW": (2, 6),
+    "rounds._DIGITS": (5, 9),
+    "oracles.flips._FACTORS": ((1.4, 1.06), (1.1, 1.015)),
+    "oracles.flips._WHOLE": ((2.7, 1.3), (54.6, 7.4, 2.7, 1.6, 1.3, 1.08, 1.04, 1.02)),
+    "oracles.flips._MOST_S": (8, 128),
+    "coarser._LARGE": (40, 400),
+    "coarser._CLASSES": (4, 8),
+    "optimal.barrier_master._WHOLE": (0.5, 0.95),
+    "optimal.barrier_master._TO_BOUNDARY": (0.8, 0.95),
+    "optimal.barrier_master._FASTER": (0.25, 0.7),
+    "optimal.barrier_master._NEAR": (1.2, 3.0),
+    "optimal.private_columns._MOST_JOINT": (4, 1200),
+    "polyopt.relaxed._STEP": (0.15, 0.6, 1.0),
+    "polyopt.solve._STEP": (0.15, 0.6, 1.0),
+    "polyopt.solve._RELAXED": (0.5, 0.8),
+    "polyopt.solve._REPEAT": (0.6, 0.95),
+    "polyopt.relaxed._LEAST_LEVEL": (0.1, 0.6),
+    "polyopt.tau._TAUS": ((0.0, 0.2, 0.5, 1.0), tuple(i / 16 for i in range(17))),
+    "polyopt.tau._STALLED": (0.6, 0.95),
+    "polyopt.boxes._MOST_LISTED_U": (0, 15),
+}
+
+
 class Line(NamedTuple):
-    """What a constant does, and the values to try; halved and doubled if none are given."""
+    """What a limit of an effort does, and the values to try."""
 
     words: str
-    values: tuple[Any, ...] = ()
+    values: tuple[Any, ...]
 
-
-SAFETY = "against rounding: "
-
-CONSTANTS: Mapping[str, Line] = {
-    "rounds._FIRST_BARRIER": Line("distance of the masses from the best ones in the first round"),
-    "rounds._BARRIER": Line("the same where it stops falling"),
-    "rounds._LAST_BARRIER": Line("the same for the masses that are released"),
-    "rounds._NEARER": Line("by which that distance falls from round to round", (0.64, 0.9)),
-    "rounds._LAST_STEPS": Line("Newton steps at the end, at most"),
-    "rounds._NEW": Line("one start of so many is a new column and not one in use", (2, 6)),
-    "rounds._ADDED": Line("new columns in a round, times the number of cells"),
-    "rounds._LEAST_ADDED": Line("the same, at least"),
-    "rounds._MOST_COLUMNS": Line("columns in the master, times the number of cells"),
-    "rounds._LEAST_MOST": Line("the same, at least"),
-    "rounds._MOST_MOST": Line("the same, at most"),
-    "rounds._CLOSED": Line("reduced cost that counts as none"),
-    "rounds._CELLS": Line("cells of a table for which the work of an effort is meant"),
-    "rounds._LONGEST": Line("times as much work for larger ones, at most"),
-    "rounds._WINDOW": Line("rounds whose fall is looked at"),
-    "rounds._LITTLE": Line("a fall in them that ends the search"),
-    "rounds._LITTLE_CHEAP": Line("a fall in them that ends the turn of a cheap oracle"),
-    "rounds._NOTHING": Line(SAFETY + "reduced cost of a column that is not offered"),
-    "rounds._HARDLY": Line("mass, of the mean, of a column that is left out at the end"),
-    "rounds._WORSE": Line("what the error may rise by then"),
-    "rounds._RARE": Line(SAFETY + "mass of a column that is not released"),
-    "rounds._SETTLED": Line(SAFETY + "difference of sums of rows that needs no further output"),
-    "rounds._DIGITS": Line("digits by which columns are told apart", (5, 9)),
-    "rounds._BEGUN": Line("random subsets to begin with, times the number of cells"),
-    "rounds._BEGUN_BESIDE": Line("the same beside columns from classes of U"),
-    "coarser._LARGE": Line("cells beyond which columns of classes begin a search", (40, 400)),
-    "coarser._CLASSES": Line("of U, in that search for columns to begin with", (4, 8)),
-    "coarser._DEALT": Line("columns with values dealt to classes, times the number of cells"),
-    "coarser._SHARE": Line("of the work that the search over classes may do"),
-    "rounds._LEAST_LIMITED": Line("columns in the master, at least, where influence is limited"),
-    "oracles.cones._STARTS": Line("conic programmes in a round, for each cell"),
-    "oracles.cones._LEAST_STARTS": Line("the same, at least"),
-    "oracles.flips._STARTS": Line("columns that flips begin with in a round"),
-    "oracles.flips._STEPS": Line("single changes of a column in a round, at most"),
-    "oracles.flips._CHECKED": Line("changes of a column that are checked for privacy in a step"),
-    "oracles.flips._FACTORS": Line(
-        "by which one entry rises or falls", ((1.4, 1.06), (1.1, 1.015))
-    ),
-    "oracles.flips._WHOLE": Line(
-        "by which all entries of a u rise or fall",
-        ((2.7, 1.3), (54.6, 7.4, 2.7, 1.6, 1.3, 1.08, 1.04, 1.02)),
-    ),
-    "oracles.flips._HIGHEST": Line("times an entry, where no window ends before"),
-    "oracles.flips._MOST_S": Line("values of S up to which entries are flipped", (8, 128)),
-    "oracles.flips._RISE": Line(SAFETY + "a rise that counts as none"),
-    "oracles.flips._SECONDS": Line("nominal work of flips: when others have their turn"),
-    "oracles.sorting._TANGENTS": Line("tangents, one after another"),
-    "oracles.sorting._USED": Line("columns to begin with in a round, times the number of cells"),
-    "oracles.sorting._SECONDS": Line("nominal work of sorting"),
-    "optimal.barrier_master._WHOLE": Line(
-        "of a Newton step that ends the steps of a round", (0.5, 0.95)
-    ),
-    "optimal.barrier_master._TO_BOUNDARY": Line("of the way to the nearest zero", (0.8, 0.95)),
-    "optimal.barrier_master._RIDGES": Line(
-        SAFETY + "what is added to diagonals", ((1e-11, 1e-8, 1e-5), (1e-13, 1e-10, 1e-7))
-    ),
-    "optimal.barrier_master._REPAIRS": Line(SAFETY + "of masses whose columns do not sum to 1"),
-    "optimal.barrier_master._START": Line("mass of a new column, of the mean mass"),
-    "optimal.barrier_master._STEPS": Line("Newton steps to the next barrier, at most"),
-    "optimal.barrier_master._FASTER": Line("by which the barrier falls in a step", (0.25, 0.7)),
-    "optimal.barrier_master._NEAR": Line("times the barrier: near enough", (1.2, 3.0)),
-    "optimal.barrier_master._SUMS": Line("what columns may miss of 1 in a round"),
-    "optimal.barrier_master._FLOPS": Line("nominal work of a Newton step"),
-    "least_error._MOST_SUBSETS": Line("values of S whose subsets all begin a search"),
-    "bounds.registry._CLOSE": Line("gap that needs no further bound"),
-    "optimal.private_columns._BROKEN": Line("excess that needs a condition of its own"),
-    "optimal.private_columns._NEAR": Line("pairs this close to their limit are conditions at once"),
-    "optimal.private_columns._MOST_JOINT": Line(
-        "pairs times U values up to which a budget is shared", (4, 1200)
-    ),
-    "optimal.private_columns._PASSES": Line("of adding conditions that are broken"),
-    "optimal.private_columns._MOST_PROGRAMMES": Line("programmes that are kept for further prices"),
-    "optimal.private_columns._WORK_OF_ROW": Line("nominal work of a row of a conic programme"),
-    "optimal.private_columns._WORK_OF_CUTS": Line("nominal work of a cell of cutting planes"),
-    "optimal.private_columns._SAFE": Line(SAFETY + "of the excess of a column"),
-    "optimal.private_columns._MOST_NUMBERS": Line("numbers in one array: memory"),
-    "optimal.private_columns._APART": Line(SAFETY + "of a level, where conditionals vary apart"),
-    "optimal.sorted_pricing._TAUS": Line("values of τ"),
-    "optimal.sorted_pricing._STEPS": Line("of Dinkelbach"),
-    "optimal.sorted_pricing._MOST_LISTED": Line("cells whose subsets all begin a search", (4, 12)),
-    "optimal.sorted_pricing._BEGUN": Line("subsets to begin with beyond, times the cells"),
-    "optimal.sorted_pricing._MOST_RANDOM": Line("cells up to which these are random", (16, 128)),
-    "optimal.sorted_pricing._LEAST_MASS": Line(SAFETY + "mass of a cell that costs nothing"),
-    "optimal.sorted_pricing._POINT": Line(SAFETY + "of an S value that is known exactly"),
-    "optimal.sorted_pricing._SLACK": Line(SAFETY + "a rise that counts as none"),
-}
 
 LIMITS = {  # of an effort
     "patience": Line("windows that may bring nothing before a search ends", (2, 3)),
@@ -162,7 +138,6 @@ LIMITS = {  # of an effort
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
 OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "work", "is_bounded")
-OF_BOUNDS = ("effort.divisions", "bounds.registry._CLOSE")
 
 
 class Switch(NamedTuple):
@@ -262,17 +237,44 @@ def oracles() -> list[str]:
     return found
 
 
-def constants() -> dict[str, Any]:
-    """Every number, or tuple of numbers, that a module of the search gives a name in capitals."""
+def modules() -> list[str]:
+    """All of the package, by their names in it."""
+    names = []
+    for path in sorted(_folder().rglob("*.py")):
+        parts = path.relative_to(_folder()).with_suffix("").parts
+        names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return [name for name in names if name]
+
+
+def constants() -> dict[str, Constant]:
+    """Every number, or tuple of numbers, to which a module gives a name in capitals."""
     found = {}
-    for name in MODULES:
+    for name in modules():
         module = import_module(f"{PACKAGE}.{name}")
-        for node in ast.parse(path_of(name).read_text(encoding="utf-8")).body:
+        source = path_of(name).read_text(encoding="utf-8")
+        lines = source.splitlines()
+        for node in ast.parse(source).body:
             for constant in sorted(_assigned(node)):
                 value = getattr(module, constant)
                 if constant.isupper() and _is_number(value):
-                    found[f"{name}.{constant}"] = value
+                    found[f"{name}.{constant}"] = Constant(value, _words(lines, node), name)
     return found
+
+
+def knobs() -> dict[str, Constant]:
+    """Those that steer a search."""
+    return {name: one for name, one in constants().items() if one.kind is Kind.KNOB}
+
+
+def _words(lines: Sequence[str], node: ast.stmt) -> str:
+    """The comment beside an assignment, or above it."""
+    last = node.lineno if node.end_lineno is None else node.end_lineno
+    beside = [line.partition("#")[2].strip() for line in lines[node.lineno - 1 : last]]
+    first = node.lineno - 1
+    while first and lines[first - 1].startswith("#"):
+        first -= 1
+    above = [line.strip("# ") for line in lines[first : node.lineno - 1]]
+    return " ".join(filter(None, beside)) or " ".join(above)
 
 
 def _is_number(value: object) -> bool:
@@ -286,7 +288,8 @@ def _folder() -> Path:
 
 
 def path_of(module: str) -> Path:
-    return _folder().joinpath(*module.split(".")).with_suffix(".py")
+    place = _folder().joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,12 @@ class Change:
     def is_of_bounds(self) -> bool:
         """Whether the bounds are compared, and not the designs."""
         is_bound = self.switch is not None and self.switch.is_bound
-        return is_bound or self.line in OF_BOUNDS
+        return is_bound or self.line.startswith("bounds.") or self.line == "effort.divisions"
+
+    @property
+    def module(self) -> str:
+        """Where the constant is; "" for other changes."""
+        return self.constant[0].rpartition(".")[0] if self.constant else ""
 
 
 def _is_called(name: str, found: str, _: bool) -> bool:
@@ -326,19 +334,22 @@ def changes() -> list[Change]:
     for name, line in LIMITS.items():
         for value in line.values:
             found.append(Change(f"effort.{name}", f"{value:g}", line.words, effort=(name, value)))
-    now = constants()
-    for name, line in CONSTANTS.items():
-        for value in line.values or halved_and_doubled(now[name]):
-            how = f"{_shown(now[name])} → {_shown(value)}"
-            found.append(Change(name, how, line.words, constant=(name, value)))
+    for name, one in knobs().items():
+        for value in VALUES.get(name) or halved_and_doubled(one.value):
+            how = f"{_shown(one.value)} → {_shown(value)}"
+            found.append(Change(name, how, one.words, constant=(name, value)))
     return found
 
 
-def halved_and_doubled(value: float) -> tuple[float, ...]:
-    """Integers stay integers of at least 1."""
+def halved_and_doubled(value: Any) -> tuple[Any, ...]:
+    """Integers stay integers of at least 1; a share of more than a half goes half the way to 1."""
+    if isinstance(value, tuple):
+        return tuple(
+            tuple(halved_and_doubled(one)[i] if one else one for one in value) for i in (0, -1)
+        )
     if isinstance(value, int):
         return (*([max(1, value // 2)] if value > 1 else []), 2 * value)
-    return value / 2, 2 * value
+    return value / 2, (1 + value) / 2 if 0.5 < value < 1 else 2 * value
 
 
 def _shown(value: Any) -> str:
@@ -384,6 +395,14 @@ CASES = (
     Case("5×15", "cells"),
     Case("6×42", "cells"),
     Case("16×15", "cells"),
+    Case("3×3", "information", has_layers=False, protocol="optimal"),
+    Case("2×9", "information"),
+    Case("5×5", "information"),
+    Case("5×5", "information", has_layers=False, protocol="ue-cr"),
+    Case("4×4", "information", has_layers=False, protocol="polyopt"),
+    Case("6×10", "information", has_layers=False, protocol="polyopt"),
+    Case("16×15", "information", has_layers=False, protocol="polyopt"),
+    Case("6×42", "information", has_layers=False, protocol="polyopt"),
 )
 QUICK = (
     Case("3×3", "cells"),
@@ -391,6 +410,10 @@ QUICK = (
     Case("2×7", "cells", has_layers=False),
     Case("2×16", "cells"),
     Case("2×7", "cells", has_layers=False, protocol="ldp-optimal"),
+    Case("3×3", "information", has_layers=False, protocol="optimal"),
+    Case("4×4", "information", has_layers=False, protocol="polyopt"),
+    Case("6×10", "information", has_layers=False, protocol="polyopt"),
+    Case("3×20", "information", has_layers=False, protocol="polyopt"),
 )
 SECONDS, QUICK_SECONDS = 4.0, 0.4  # nominal, of a search
 
@@ -439,7 +462,11 @@ def _in_five_levels(fine: rldp.Table) -> rldp.Table:
 
 
 class Found(NamedTuple):
-    """V of a design, a bound below it (0 where there is none), and nominal work; or what failed."""
+    """V of a design, a bound below it (0 where there is none), and nominal work; or what failed.
+
+    Where information counts, V stands for 1/I(X;Y), to which the people that are needed are about
+    proportional.
+    """
 
     V: float
     bound: float
@@ -513,7 +540,7 @@ def measured(
     design = import_module(f"{PACKAGE}.design").design
     efforts = import_module(f"{PACKAGE}.problem").EFFORTS
     spent = import_module(f"{PACKAGE}.solvers.work").spent
-    effort = replace(efforts["quick"], rounds_work=seconds, is_bounded=is_bounded)
+    effort = replace(efforts["quick"], rounds_work=seconds, work=seconds, is_bounded=is_bounded)
     if change is not None and change.effort is not None:
         name, value = change.effort
         effort = replace(effort, **{name: value * seconds if name == "rounds_work" else value})
@@ -530,7 +557,31 @@ def _designed(design: Any, case: Case, spent: Callable[[], float]) -> Found:
         p = design(F, EPSILON, case.protocol, goal=case.goal, effort="quick", **promises)
     except (ArithmeticError, ValueError, IndexError, AssertionError, rldp.RldpError) as error:
         return Found(np.inf, 0.0, spent() - before, type(error).__name__)
+    if case.goal == "information":
+        most = p.utility + (np.inf if p.optimality_gap is None else p.optimality_gap)
+        return Found(1 / p.utility, 1 / most, spent() - before)
     return Found(p.error.total, p.error.bound or 0.0, spent() - before)
+
+
+def reached(cases: Sequence[Case], seconds: float) -> list[set[str]]:
+    """For every case the modules of which a function runs in its design."""
+    found = list[set[str]]()
+    paths = {str(path_of(name)): name for name in modules()}
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        is_function = code.co_flags & CO_OPTIMIZED  # and not a module or class that is imported
+        if event == "call" and is_function and code.co_filename in paths:
+            found[-1].add(paths[code.co_filename])
+
+    for case in cases:
+        found.append(set())
+        sys.setprofile(note)
+        try:
+            measured(None, [case], is_bounded=True, seconds=seconds)
+        finally:
+            sys.setprofile(None)
+    return found
 
 
 class Job(NamedTuple):
@@ -595,13 +646,18 @@ def run(effort: Effort) -> None:
     cases, seconds = (QUICK, QUICK_SECONDS) if effort.is_quick else (CASES, SECONDS)
     for library in ("scipy.optimize", "scipy.linalg", "clarabel"):
         import_module(library)  # before processes are made of this one
-    numbered = [
-        (number, change)
-        for number, change in enumerate(changes())
-        if not (effort.is_quick and change.words.startswith(SAFETY))
-    ]
+    tried = list(enumerate(changes()))
     jobs = [Job(None, cases, is_bounded, seconds) for is_bounded in (False, True)]
-    jobs += [Job(number, cases, change.is_of_bounds, seconds) for number, change in numbered]
+    ran = reached(cases, seconds)
+    each = [  # the cases of every change
+        [i for i, own in enumerate(ran) if not change.constant or change.module in own]
+        for _, change in tried
+    ]
+    jobs += [
+        Job(number, tuple(cases[i] for i in which), change.is_of_bounds, seconds)
+        for (number, change), which in zip(tried, each, strict=True)
+        if which
+    ]
     found = _all(jobs, effort.jobs)
     searched, bounded, *others = found
     show(
@@ -613,26 +669,34 @@ def run(effort: Effort) -> None:
         ],
     )
     worth: dict[str, list[Worth]] = {}
-    rows = []
-    for (_, change), one in zip(numbered, others, strict=True):
-        as_it_is = bounded if change.is_of_bounds else searched
-        mine = Worth.of(one, as_it_is, None if change.is_of_bounds else bounded)
+    rows, answers = [], iter(others)
+    for (_, change), which in zip(tried, each, strict=True):
+        if not which:
+            continue
+        as_it_is = [(bounded if change.is_of_bounds else searched)[i] for i in which]
+        with_bounds = None if change.is_of_bounds else [bounded[i] for i in which]
+        mine = Worth.of(next(answers), as_it_is, with_bounds)
         worth.setdefault(change.line, []).append(mine)
         is_first = len(worth[change.line]) == 1
-        rows.append(_row(change, mine, cases, is_first=is_first))
+        rows.append(_row(change, mine, [cases[i] for i in which], is_first=is_first))
     show(
         "What each part and constant is worth: people, gap and work, of the search as it is",
         ("line", "change", "people", "least", "most", "where", "gap, points", "work"),
         rows,
     )
-    idle = {line: each for line, each in worth.items() if all(one.is_nothing for one in each)}
-    free = [line for line, each in idle.items() if all(one.is_cheap for one in each)]
+    idle = {line: own for line, own in worth.items() if all(one.is_nothing for one in own)}
+    free = [line for line, own in idle.items() if all(one.is_cheap for one in own)]
     console.print(
         f"\nNothing within {100 * SAME:g} % of people or points of gap anywhere, nor in work:"
     )
     console.print(", ".join(free) or "none")
     console.print("\nThe same, but for work:")
     console.print(", ".join(line for line in idle if line not in free) or "none")
+    unseen = {change.line for _, change in tried} - set(worth)
+    console.print("\nIn modules that no design here reaches:")
+    console.print(", ".join(sorted(unseen)) or "none")
+    kinds = Counter(one.kind.value for one in constants().values())
+    console.print("\n" + ", ".join(f"{kind}: {n}" for kind, n in sorted(kinds.items())))
 
 
 def _all(jobs: Sequence[Job], processes: int) -> list[list[Found]]:

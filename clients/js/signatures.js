@@ -8,6 +8,7 @@ const PROTOCOL_VERSIONS = [1n, 2n, 3n];
 const WHAT = new Map([
   ["rldp-client", "a public protocol"],
   ["rldp-protocol", "a whole protocol"],
+  ["rldp-questionnaire-client", "a public questionnaire"],
 ]);
 const INSTEAD = new Map([
   ["rldp-client", "Expected a whole protocol; a public one holds no proof."],

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rldp._types import Array, Flags, Integers
-from rldp.channel import Channel, DenseChannel
+from rldp.channel import Channel, DenseChannel, IndependentChannel
 from rldp.checks import as_array, shown
 from rldp.designing.design import design
 from rldp.errors import DataError, ParameterError
@@ -46,10 +46,12 @@ from rldp.uncertainty.evidence import (
     features,
     shared,
 )
+from rldp.uncertainty.geometry.multipliers import ChiSquareBall, nearest
 from rldp.uncertainty.trivial import AllDistributions
 from rldp.utility.goal import Goal
 
 _BITS = 62
+_LEAST_TOTAL = 10_000  # of a table in proportion to frequencies
 _MOST_OUTPUTS = 10_000  # of a wave whose reports make a set
 Protocol = ReleaseProtocol | PublicProtocol
 Waves = Sequence[tuple[Any, Any]]  # protocols with their reports
@@ -144,7 +146,11 @@ def _piece(
             f"{channel.n_outputs:,}: ask it with protocol='grr' or 'ldp-optimal'.",
             argument="first",
         )
-    table = np.asarray(channel.listed(integers), dtype=object)
+    if isinstance(channel, IndependentChannel):
+        r_s, r_u = (np.asarray(integers[x], dtype=object) for x in ("r_s", "r_u"))
+        table = (r_s[:, None, :, None] * r_u[None, :, None, :]).reshape(*channel.shape, -1)
+    else:
+        table = np.asarray(channel.listed(integers), dtype=object)
     seen = table.sum(axis=(0, 1)) > 0
     found = _counts(p, channel, reports, counts, column)
     if (found[~seen] > 0).any():
@@ -155,16 +161,22 @@ def _piece(
 
 def _counts(p: Any, channel: Channel, reports: Any, counts: Any, column: str) -> Integers:
     """How often each output occurred."""
-    listed = ListedMoments(channel.matrix)
+    return _counted(p, channel, reports, counts, column)[0]
+
+
+def _counted(
+    p: Any, channel: Channel, reports: Any, counts: Any, column: str
+) -> tuple[Integers, bool]:
+    """How often each output occurred, and whether all reports said which protocol they are of."""
+    listed, is_store = ListedMoments(channel.matrix), False
     if counts is None and isinstance(reports, Mapping) and set(reports) == {"counts"}:
-        counts = reports["counts"]
+        counts, is_store = reports["counts"], True
     if counts is not None:
-        return np.asarray(counts_from(listed, counts).sums, dtype=np.int64)
+        return np.asarray(counts_from(listed, counts).sums, dtype=np.int64), is_store
     if not isinstance(p, ReleaseProtocol | PublicProtocol):
         codes = as_array(reports, "reports as codes of outputs", dtype=None, argument="reports")
-        return np.asarray(
-            counts_from(listed, np.bincount(codes, minlength=channel.n_outputs)).sums, np.int64
-        )
+        found = np.bincount(codes, minlength=channel.n_outputs)
+        return np.asarray(counts_from(listed, found).sums, np.int64), False
     if not isinstance(moments(channel), ListedMoments):
         raise ParameterError(
             f"Expected a first wave whose reports are one of some outputs, got "
@@ -172,7 +184,8 @@ def _counts(p: Any, channel: Channel, reports: Any, counts: Any, column: str) ->
             argument="first",
         )
     reader = ReportReader(listed, p.report_labels, p.fingerprint, EstimateOptions(column=column))
-    return np.asarray(reader.counted(reports)[""].sums, dtype=np.int64)
+    sums = reader.counted(reports)[""].sums
+    return np.asarray(sums, dtype=np.int64), reader.is_checked
 
 
 def MeasuredSet(  # noqa: N802  # it reads like the sets that are classes
@@ -278,26 +291,34 @@ def pooled(waves: Waves, **options: Any) -> Estimate:
     listed = _listed(list(waves), None, None)
     schema = _schema(listed, None)
     column = options.pop("column", "y")
-    parts = [_counts(p, p.channel, given, None, column).astype(float) for p, given, _ in listed]
+    counted = [_counted(p, p.channel, given, None, column) for p, given, _ in listed]
+    parts = [counts.astype(float) for counts, _ in counted]
     total = sum(part.sum() for part in parts)
     matrices = [
         part.sum() / total * p.channel.matrix for part, (p, _, _) in zip(parts, listed, strict=True)
     ]
     Q = np.concatenate(matrices, axis=2)
-    F = _likeliest(schema, listed, column)
+    table = _likeliest(schema, parts, [p.channel.matrix for p, _, _ in listed])
     options.setdefault("method", "likelihood")
-    return estimate_of_channel(
+    found = estimate_of_channel(
         DenseChannel(Q / Q.sum(axis=2, keepdims=True)),
-        F.table,
+        table,
         counts=np.concatenate(parts),
         **options,
     )
+    return replace(found, is_protocol_checked=all(is_checked for _, is_checked in counted))
 
 
-def _likeliest(schema: Schema, waves: Sequence[tuple[Any, Any, Any]], column: str) -> EvidenceSet:
-    """A set that is never empty, for its table: where weights are best."""
-    pieces = [_piece(p, given, None, 1e-9, CHI_SQUARE, column, schema) for p, given, _ in waves]
-    return EvidenceSet.at_likeliest(schema, pieces)
+def _likeliest(schema: Schema, counts: Sequence[Array], matrices: Sequence[Array]) -> Table:
+    """The table of largest likelihood, where the weights of reports are best."""
+    n_cells, total = schema.n_s * schema.n_u, sum(part.sum() for part in counts)
+    balls = [
+        ChiSquareBall(Q.reshape(n_cells, -1), part / part.sum(), 0.0)
+        for part, Q in zip(counts, matrices, strict=True)
+    ]
+    P = nearest(balls, [part.sum() / total for part in counts], [], n_cells)
+    whole = np.rint(P * max(total, _LEAST_TOTAL)).astype(np.int64)
+    return Table.from_schema(whole.reshape(schema.n_s, schema.n_u), schema)
 
 
 @dataclass(frozen=True)
@@ -350,8 +371,13 @@ def next_wave(
         options: of `rldp.design`.
     """
     F = ReportSet(list(waves), alpha=alpha, test=test)
+    return next_wave_over(F, waves[0][0], epsilon, **options)
+
+
+def next_wave_over(F: EvidenceSet, first: Protocol, epsilon: float, **options: Any) -> NextWave:
+    """The same over a set of one's own, such as `ReportSet(first, reports).given(u=counts)`."""
     p = design(F, epsilon, **options)
-    before = _error(waves[0][0].channel, F.table)
+    before = _error(first.channel, F.table)
     return NextWave(p, F, before / _error(p.channel, F.table))
 
 

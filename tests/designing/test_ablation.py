@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import re
 
 import numpy as np
 import pytest
@@ -23,16 +24,47 @@ def in_a_process(change):
     return found
 
 
-def test_every_constant_of_the_search_has_its_line_and_no_line_is_of_something_gone():
+def test_every_constant_says_what_it_is_for():
     found = ablation.constants()
-    assert set(found) == set(ablation.CONSTANTS)
-    assert {"rounds._NEARER", "oracles.flips._FACTORS"} <= set(found)
+    assert [name for name, one in found.items() if not one.words] == []
+    assert {"rounds._NEARER", "oracles.flips._FACTORS", "polyopt.tau._TAUS"} <= set(found)
+    assert set(ablation.VALUES) <= set(ablation.knobs())
 
 
-def test_every_module_of_oracles_is_looked_through():
-    folder = ablation.path_of("rounds").parent / "oracles"
-    modules = {f"oracles.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__"}
-    assert modules <= set(ablation.MODULES)
+def test_constants_of_all_modules_are_found():
+    """Those of subpackages too, whether public or not, alone or with others."""
+    package = ablation.path_of("rounds").parent
+    names = {
+        (path.stem if path.stem != "__init__" else path.parent.name, name)
+        for path in package.rglob("*.py")
+        for name in re.findall(r"^(_?[A-Z][A-Z_]+) = -?[\d.]+(?:e-?\d+)?\b", path.read_text(), re.M)
+    }
+    known = {tuple(name.split(".")[-2:]) for name in ablation.constants()}
+    assert len(names) > 100
+    assert names <= known
+
+
+def test_kinds_of_constants():
+    def kind(value, words, module="rounds"):
+        return ablation.Constant(value, words, module).kind
+
+    assert kind(0.3, "of the error") is ablation.Kind.KNOB
+    assert kind((0.5, 8.0), "of the error") is ablation.Kind.KNOB
+    assert kind(0.3, "of the error", "prices") is ablation.Kind.OFFER
+    assert kind(1e-9, "a gap that counts as none") is ablation.Kind.ARITHMETIC
+    assert kind(1e-3, "against rounding") is ablation.Kind.ARITHMETIC
+    assert kind(0.01, "nominal seconds") is ablation.Kind.RATE
+    assert kind(5000, "bounds the memory") is ablation.Kind.MEMORY
+    assert kind(2, "stands for nothing") is ablation.Kind.LABEL
+
+
+def test_every_knob_is_tried_where_its_module_runs():
+    tried = {change.line for change in ablation.changes()}
+    assert set(ablation.knobs()) <= tried
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (ran,) = pool.apply(ablation.reached, (CASE, 0.05))
+    assert {"rounds", "oracles.cones", "optimal.barrier_master"} <= ran
+    assert "polyopt.tau" not in ran
 
 
 def test_every_limit_of_an_effort_has_its_line_or_belongs_to_other_searches():
@@ -59,11 +91,13 @@ def test_every_change_is_one():
         assert change.words
         if change.constant is not None:
             name, value = change.constant
-            assert value != now[name], name
-            assert isinstance(value, type(now[name])), name
+            assert value != now[name].value, name
+            assert isinstance(value, type(now[name].value)), name
     assert ablation.halved_and_doubled(1) == (2,)
     assert ablation.halved_and_doubled(5) == (2, 10)
     assert ablation.halved_and_doubled(0.5) == (0.25, 1.0)
+    assert ablation.halved_and_doubled(0.8) == (0.4, 0.9)
+    assert ablation.halved_and_doubled((0.0, 4.0)) == ((0.0, 2.0), (0.0, 8.0))
 
 
 def test_sizes_are_what_their_names_say():

@@ -12,7 +12,7 @@ from scipy.special import entr
 import rldp
 from rldp import AllDistributions, ChiSquareSet, Table
 from rldp.designing.polyopt import boxes, exact_pricing
-from rldp.designing.polyopt.boxes import Boxes, KnapsackBox, lagrangian_bound
+from rldp.designing.polyopt.boxes import Boxes, KnapsackBox, SubsetBox, lagrangian_bound
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.polyopt.solve import best_columns
 from rldp.designing.polyopt.tau import TauInterval
@@ -155,6 +155,30 @@ def test_a_knapsack_box_beside_all_its_vertices(n_u, seed):
     assert apart.max() < 1e-9 * hi / block.c
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_box_of_all_subsets_beside_all_its_vertices(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(6, 0.4))
+    block = Block(p * rng.uniform(0.2, 0.98), p / 3)
+    lo, hi = 10 ** -rng.uniform(0, 1), 10 ** rng.uniform(0.1, 1)
+    vertices = block.vertices(np.array([lo]), np.array([hi]))
+    vertices = vertices[0][0][: vertices[1][0]]
+    duals, multipliers = rng.normal(0, 0.1, 6), np.linspace(-0.5, 3, 9)
+    sums = (
+        -entr(vertices) @ block.p - vertices @ duals - multipliers[:, None] * (vertices @ block.p)
+    )
+    box = SubsetBox(block, lo, hi)
+    found = box.bounds(duals, multipliers, np.ones(9, bool))
+    assert found.bound[0] == pytest.approx(sums.max(axis=1), abs=1e-12)
+    assert found.vertices == pytest.approx(vertices[sums.argmax(axis=1)], abs=1e-12)
+    others = -1.5 + np.array([[0.1], [-0.2]]) * multipliers
+    exact = box.exact_bound(duals, multipliers, others)
+    worst = max(lagrangian_bound(multipliers, sums.T + row)[0].max() for row in others)
+    assert exact.reduced_cost == pytest.approx(worst, abs=1e-12)
+    for T in np.concatenate([exact.vertices, box.variants(duals, 1.0)]):
+        assert np.abs(vertices - T).max(axis=1).min() < 1e-12 * hi / block.c
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_knapsack_box_finds_its_best_vertex_in_the_end(seed):
@@ -205,7 +229,7 @@ def test_little_work_goes_into_the_protocol_first(epsilon, least):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", some.SETS)
 def test_more_useful_values_than_subsets_can_be_listed(kind):
-    """Beyond 11 U values a knapsack bounds each block."""
+    """Beyond 16 U values a knapsack bounds each block."""
     rng = np.random.default_rng(0)
     F = kind(Table(rng.multinomial(5000, rng.dirichlet(np.full(60, 0.5))).reshape(3, 20)))
     found = solved(F, 1.0, seconds=0.5)

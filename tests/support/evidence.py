@@ -113,10 +113,11 @@ def forgeries(
             for rows in made["certificate"]["multipliers"].values():
                 rows[0][0] = rows[0][0] + " 1"
             made["epsilon"] = float(joint * 0.999)
-        else:  # outputs swapped for one record: another protocol with the old proof
+        else:  # one S value always has one output: another protocol with the old proof
             Q = made["channel"]["Q"]
-            s, u = int(random.integers(len(Q))), int(random.integers(len(Q[0])))
-            Q[s][u] = [str(2 ** made["channel"]["bits"])] + ["0"] * (len(Q[s][u]) - 1)
+            s, y = int(random.integers(len(Q))), int(random.integers(len(Q[0][0])))
+            one = str(2 ** made["channel"]["bits"])
+            Q[s] = [[one if i == y else "0" for i in range(len(row))] for row in Q[s]]
         yield kind, made
 
 

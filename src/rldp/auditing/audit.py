@@ -17,6 +17,7 @@ from rldp.auditing.guarantees import AuditedGuarantee
 from rldp.channel import ANYONE, Channel, Comparisons, DenseChannel
 from rldp.channel.base import Output
 from rldp.checks import as_float, checked_tuple, shown
+from rldp.display import Displayed, Grid, nats
 from rldp.errors import DataError, ParameterError
 from rldp.leakage.worst_pairs import WorstPair, pairs, worst_pair
 from rldp.protocol.public_protocol import PublicProtocol
@@ -47,7 +48,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Displayed):
     """What ε a channel really has, in nats.
 
     `epsilon` is the exact worst case over F. `epsilon_apart` is that over the larger set in which
@@ -87,6 +88,23 @@ class Audit:
         None where the table has fewer than two S values with records.
         """
         return worst_group(self.channel, self.uncertainty.table)
+
+    def _grid(self) -> Grid:
+        levels = {
+            "someone who knows nothing else, for the truth in F": self.epsilon,
+            **{
+                f"someone who knows only {' and '.join(part)}, for the truth in F": epsilon
+                for part, epsilon in self.epsilon_given_part.items()
+            },
+            "someone who knows U, whatever is true": self.epsilon_given_u,
+            "anyone, whatever is true": self.epsilon_all,
+            "anyone who wants to learn any of the record": self.epsilon_plain,
+        }
+        rows = tuple(
+            (who, nats(e), "any" if e == np.inf else f"{np.exp(e):.4g}")
+            for who, e in levels.items()
+        )
+        return Grid("What one report reveals", ("to", "ε", "odds change by at most"), rows)
 
     @property
     def slack(self) -> float | None:

@@ -4,7 +4,7 @@ Only the standard library, typer and rich are imported before a command runs, so
 answers at once.
 
 One module for each command: compare, design, audit, release, estimate, regress, collect, public,
-sign, sheet, verify, studio, demo, reproduce. They share:
+sign, sheet, verify, waves, studio, demo, reproduce. They share:
 
 arguments    options for data, and how F is made from them
 set_options  options for sets F, from the registry of sets
@@ -40,6 +40,7 @@ from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
+from rldp.cli.export_matrix import export_matrix
 from rldp.cli.public import public
 from rldp.cli.regress import regress
 from rldp.cli.release import new_key, release
@@ -49,6 +50,7 @@ from rldp.cli.sheet import classic, sheet
 from rldp.cli.sign import new_signing_key, sign
 from rldp.cli.studio import studio
 from rldp.cli.verify import verify
+from rldp.cli.waves import first_wave, next_wave, pool
 from rldp.errors import CertificateError, RldpError
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -70,12 +72,16 @@ _COMMANDS = (
     new_signing_key,
     sheet,
     classic,
+    export_matrix,
     release,
     new_key,
     collect,
     invite,
     export,
+    first_wave,
+    next_wave,
     estimate,
+    pool,
     plan,
     regress,
     studio,

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, prices, questionnaire, set_options, show
+from rldp.cli import (
+    arguments,
+    layers,
+    prices,
+    questionnaire,
+    set_options,
+    show,
+    survey,
+    waves,
+)
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -27,8 +36,17 @@ if TYPE_CHECKING:
 
 
 def design(
-    data: arguments.Data,
-    sensitive: arguments.Sensitive,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="CSV or Parquet file; or 'adult', the bundled table; none with --reports.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", "-s", metavar="COL ...", help="Columns to protect."),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", "-e", metavar="ε", help="Privacy level in nats.")
     ] = None,
@@ -65,8 +83,16 @@ def design(
         ),
     ] = None,
     reports: Annotated[
-        int | None, typer.Option(help="With --margin: from so many reports, at 95 % confidence.")
+        list[str] | None,
+        typer.Option(
+            metavar="N|PROTOCOL FILE ...",
+            help="With --margin: from so many reports, at 95 % confidence. Instead of DATA: the "
+            "protocol of an earlier survey and its reports, of which F is made.",
+        ),
     ] = None,
+    weights: survey.Weights = None,
+    strata: survey.Strata = None,
+    known_margin: waves.KnownMargin = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
     epsilon_given_part: layers.GivenPart = layers.AUTO,
@@ -152,21 +178,38 @@ def design(
         }
         levels = questionnaire.epsilon_of(epsilon, epsilon_of)
         with _nothing_written():
-            questionnaire.design(data, sensitive, useful, levels, output, only, json=json)
+            questionnaire.design(*_given(data, sensitive), useful, levels, output, only, json=json)
         return
     if epsilon_of or workers is not None:
         raise ParameterError("--epsilon-of and --workers go with --blocks.")
     prices.check(protocol, goal, is_asked=with_prices or mergings)
-    F = arguments.uncertainty_set(
-        data,
-        sensitive,
-        useful,
-        missing,
-        uncertainty,
-        levels_limit=levels_limit,
-        cells_limit=designable_cells([protocol]),
-        encoding=encoding,
-    )
+    number, earlier = _reports(reports or [])
+    if weights is not None or strata is not None:
+        if number is None:
+            raise ParameterError(
+                "Expected --margin and --reports beside --weights and --strata, which say how much "
+                "the reports are worth; the protocol of an --epsilon does not depend on them."
+            )
+        worth = survey.weights(weights), survey.strata(strata)
+        number = survey.effective_reports(number, *worth)
+    F: UncertaintySet
+    if earlier:
+        if data is not None or sensitive or useful:
+            raise ParameterError("Expected --reports instead of DATA and its columns, got both.")
+        test, alpha = uncertainty.for_reports()
+        F = waves.evidence_set(waves.waves_of(earlier), known_margin or [], alpha, test)
+    else:
+        F = arguments.uncertainty_set(
+            *_given(data, sensitive),
+            useful,
+            missing,
+            uncertainty,
+            levels_limit=levels_limit,
+            cells_limit=designable_cells([protocol]),
+            encoding=encoding,
+        )
+        for file in known_margin or []:
+            F = F.given(u=waves.margin(file))
     wanted: dict[str, Any] = {
         "epsilon_given_u": layers.level(epsilon_given_u, "--epsilon-given-u"),
         "epsilon_all": layers.level(epsilon_all, "--epsilon-all"),
@@ -184,9 +227,7 @@ def design(
     aim = _goal(goal, F, worst=worst, influence=influence, hidden=hidden, protocol=protocol)
     line = search_line(protocol, F.table.entropy, is_information=is_information)
     with _nothing_written(), line as progress:
-        p = _designed(
-            F, protocol, aim, (epsilon, margin, reports), {**wanted, "progress": progress}
-        )
+        p = _designed(F, protocol, aim, (epsilon, margin, number), {**wanted, "progress": progress})
     if output is not None:
         p.save(output)
     dice = _dice_price(p) if outputs is not None else None
@@ -202,7 +243,23 @@ def design(
             show.paragraph(dice_price_in_words(dice, str(p.options["goal"])))
         if protocol == "best" and not (with_prices or is_information or show.is_plain(p)):
             show.note("What stricter limits cost in people: the same with --prices")
-        show.written(output)
+        show.written(output, holds_records=F.holds_records)
+
+
+def _given(data: str | None, sensitive: list[str] | None) -> tuple[str, list[str]]:
+    """The data and what is to be protected in it."""
+    if data is None:
+        raise ParameterError("Expected DATA, or --reports with an earlier protocol, got neither.")
+    if not sensitive:
+        raise ParameterError("Expected --sensitive COL ..., the columns to protect, got none.")
+    return data, sensitive
+
+
+def _reports(words: list[str]) -> tuple[int | None, list[str]]:
+    """A number of reports, or earlier protocols with their reports."""
+    if len(words) == 1 and words[0].isdigit():
+        return int(words[0]), []
+    return None, words
 
 
 def _dice_price(p: ReleaseProtocol) -> DicePrice:

@@ -62,6 +62,18 @@ class ChosenSet:
         alpha = arguments.pop(ALPHA.name, ALPHA.default)
         return partial(offered()[kind], **arguments), alpha
 
+    def for_reports(self) -> tuple[str, float]:
+        """The test of reports that has the name of a kind of set, and its level."""
+        from rldp.uncertainty.base import ALPHA
+        from rldp.uncertainty.evidence import TESTS
+
+        kind = TESTS[0] if self.kind is None else self.kind
+        if kind not in TESTS:
+            raise ParameterError(
+                f"Expected {_SET} among {', '.join(TESTS)} with --reports, got {kind!r}."
+            )
+        return kind, self._arguments(kind).get(ALPHA.name, ALPHA.default)
+
     def instead_of(self, F: UncertaintySet) -> UncertaintySet:
         """F with another kind or other parameters."""
         from rldp.uncertainty.registry import DEFAULT, kind_of, set_around

@@ -166,12 +166,15 @@ def scope(beyond: Levels, F: UncertaintySet) -> None:
             paragraph(f"- {sentence}")
 
 
-def written(file: Path | None) -> None:
+def written(file: Path | None, *, holds_records: bool = True) -> None:
     """Where a protocol is, and who may have it."""
     if file is None:
         note("Nothing was saved; -o FILE writes the protocol.")
         return
     note(f"Written: {file}")
+    if not holds_records:
+        note(f"It holds no record, and may be published. For clients:  rldp public {file} -o OUT")
+        return
     note(
         f"It holds the counts of the sample: store it only where those may be. "
         f"For clients:  rldp public {file} -o OUT"

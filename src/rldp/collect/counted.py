@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rldp.collect.opening import Collection
-from rldp.collect.report_codes import ReportCodes
+from rldp.collect.report_codes import BlockCodes, ReportCodes
 from rldp.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from rldp.estimation.result import Estimate
-    from rldp.protocol.public_protocol import PublicProtocol
-    from rldp.protocol.release_protocol import ReleaseProtocol
+    from rldp.protocol.files import Loaded
 
 _AT_ONCE = 65_536
 _OF_COLUMNS = ("weights", "strata")  # a store has reports and no other column
@@ -22,10 +20,10 @@ _OF_COLUMNS = ("weights", "strata")  # a store has reports and no other column
 
 def estimate(
     collection: Collection,
-    protocol: ReleaseProtocol | PublicProtocol | None = None,
+    protocol: Loaded | None = None,
     **options: Any,
-) -> Estimate:
-    """Estimate the table from all reports of a collection.
+) -> Any:
+    """Estimate the table, or all tables of a questionnaire, from all reports of a collection.
 
     Args:
         collection: with its store.
@@ -33,7 +31,7 @@ def estimate(
             collection. The public one of the collection if None.
         options: those of `p.estimate`.
     """
-    p = collection.protocol if protocol is None else protocol
+    p: Any = collection.protocol if protocol is None else protocol
     if p.fingerprint != collection.protocol.fingerprint:
         raise DataError(
             f"Expected the protocol {collection.protocol.fingerprint[:12]}… of this collection, "
@@ -45,6 +43,11 @@ def estimate(
                 f"Expected no {name}: a store has reports and no other column.", argument=name
             )
     codes = collection.codes
+    if isinstance(codes, BlockCodes):
+        counts = codes.counts(collection.store.groups())
+        if not counts:
+            raise DataError("Expected at least one report, got none.")
+        return replace(p.estimate(counts=counts, **options), is_protocol_checked=True)
     if options.get("method") == "likelihood" and p.channel.reports_sets:
         found = p.estimate(_all_reports(collection, codes), **options)
     else:

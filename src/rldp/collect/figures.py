@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from rldp.collect.counted import estimate
 from rldp.collect.opening import Collection
 from rldp.errors import RldpError
+from rldp.estimation.result import Estimate
+from rldp.protocol.questionnaire import PublicQuestionnaire
 
 if TYPE_CHECKING:
-    from rldp.estimation.result import Estimate
+    from rldp.estimation.questionnaire import QuestionnaireEstimate
 
 _REST = 10.0  # times as long as figures took to compute, they are not computed again
 _MOST_GROWTH = 200  # points of the curve
+_DOUBTFUL = 0.01  # p-value below which the fit of a block is called poor
 _MOST_CELLS = 400  # that are shown
 
 
@@ -62,6 +65,8 @@ class Figures:
         except RldpError as error:
             note = error.worded(lambda _: None) if told["reports"] else "There is no report yet."
             return told | {"note": note, "needed": _needed(collection, None)}
+        if not isinstance(e, Estimate):
+            return told | _of_questionnaire(e) | {"needed": _needed_by_all(collection)}
         told |= summary(e) | {"reports": e.n, "needed": _needed(collection, e)}
         widest = float((e.high - e.low).max()) / 2
         self._growth = [*self._growth, {"reports": e.n, "margin": widest}][-_MOST_GROWTH:]
@@ -91,6 +96,35 @@ def summary(e: Estimate) -> dict[str, Any]:
     }
 
 
+def _of_questionnaire(e: QuestionnaireEstimate) -> dict[str, Any]:
+    """P(S) from all blocks, and whether the reports of each fit."""
+    from rldp.estimation.export import figure_records
+
+    s = figure_records(list(e.schemas[0].s_labels), e.s)[:_MOST_CELLS]
+    fits = e.goodness_of_fit
+    poor = [f"Poor fit of block {name}" for name, fit in fits.items() if fit.p_value < _DOUBTFUL]
+    return {
+        "reports": e.n,
+        "reports_by_block": e.reports,
+        "level": e.level,
+        "fit": min(1.0, len(fits) * min(fit.p_value for fit in fits.values())),
+        "hidden": 0,
+        "remarks": poor,
+        "suspected": 0,
+        "estimates": _plain({"cells": s, "s": [], "u": []}),
+        "widest": float((e.s.high - e.s.low).max()) / 2,
+        "growth": [],
+    }
+
+
+def _needed_by_all(collection: Collection) -> int | None:
+    """Reports for the margin in every table, if all values are equally likely."""
+    from rldp.estimation.questionnaire import planned
+
+    rows = planned(collection.protocol, collection.margin)
+    return max((row.tables or row.useful for row in rows), default=None)
+
+
 def _needed(collection: Collection, e: Estimate | None) -> int | None:
     """Reports for the margin in every cell, if the truth is as estimated; None if none suffice."""
     import numpy as np
@@ -98,6 +132,8 @@ def _needed(collection: Collection, e: Estimate | None) -> int | None:
     from rldp.estimation.export import nearest_distribution
     from rldp.estimation.sample_size import plan
 
+    if isinstance(collection.protocol, PublicQuestionnaire):
+        return _needed_by_all(collection)
     shape = collection.protocol.channel.shape
     p = np.full(shape, 1 / np.prod(shape))
     if e is not None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from rldp.collect.limits import Limits
 from rldp.collect.metrics import Metrics
-from rldp.collect.report_codes import ReportCodes
 from rldp.collect.submissions import (
     Outcome,
+    Packing,
     RequestError,
     Submission,
     entries,
@@ -39,7 +39,7 @@ class Intake:
 
     def __init__(
         self,
-        codes: Mapping[str, ReportCodes],
+        codes: Mapping[str, Packing],
         writers: Mapping[str, Writer],
         limits: Limits,
         metrics: Metrics,

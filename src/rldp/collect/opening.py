@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rldp.collect.report_codes import ReportCodes
+from rldp.collect.report_codes import BlockCodes, ReportCodes
 from rldp.collect.sqlite_store import SQLiteStore, is_sqlite_store
 from rldp.collect.store import Store
 from rldp.errors import DataError, FileError, MissingExtraError, ParameterError
 from rldp.protocol.files import checked_protocol, load
 from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.questionnaire import PublicQuestionnaire
 
 POSTGRES = ("postgresql://", "postgres://")
 MARGIN = 0.01  # of the intervals that a collection is to reach, unless it says otherwise
@@ -26,21 +27,22 @@ class Collection:
     Attributes:
         store: where the reports are.
         where: how to open it again: a path or an address, without a password.
-        protocol: the public protocol.
+        protocol: the public protocol, or the public questionnaire.
         text: its file, as clients get it.
         settings: how the collection is run.
     """
 
     store: Store
     where: str
-    protocol: PublicProtocol
+    protocol: PublicProtocol | PublicQuestionnaire
     text: str
     settings: Mapping[str, str]
 
     @property
-    def codes(self) -> ReportCodes:
+    def codes(self) -> ReportCodes | BlockCodes:
         """The reports of the protocol as bytes."""
-        return ReportCodes(self.protocol)
+        p = self.protocol
+        return BlockCodes(p) if isinstance(p, PublicQuestionnaire) else ReportCodes(p)
 
     @property
     def is_invited(self) -> bool:
@@ -106,7 +108,7 @@ def start_collection(
         settings: to keep: "origin", "margin", "invited".
     """
     p = load(protocol)
-    if not isinstance(p, PublicProtocol):
+    if not isinstance(p, PublicProtocol | PublicQuestionnaire):
         raise ParameterError(
             f"Expected a public protocol, {protocol} holds the design sample too; make the public "
             f"version first: rldp public {protocol} -o OUT."
@@ -155,6 +157,9 @@ def _collection(store: Store, where: str) -> Collection:
     for name in ("hash", "signatures"):
         document.pop(name, None)
     p = checked_protocol(document, shown(where))
-    if not isinstance(p, PublicProtocol) or p.fingerprint != settings["fingerprint"]:
+    if (
+        not isinstance(p, PublicProtocol | PublicQuestionnaire)
+        or p.fingerprint != settings["fingerprint"]
+    ):
         raise FileError(f"{shown(where)} is damaged: its protocol has another fingerprint.")
     return Collection(store, shown(where), p, text, settings)

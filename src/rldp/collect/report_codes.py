@@ -2,11 +2,15 @@
 
 A report that is one of a list is its number, 4 bytes, highest first. A report that is a set has one
 byte for each block, two if there are more than 255 symbols: 0 for silence, z + 1 for symbol z.
+
+A report of a questionnaire is the number of its block, a blank, and the text of the block's
+report; its bytes are the number in two bytes, highest first, and those of the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from numpy.typing import NDArray
 from rldp._types import Integers
 from rldp.estimation.moments import moments
 from rldp.protocol.public_protocol import PublicProtocol
+from rldp.protocol.questionnaire import PublicQuestionnaire
 
 _NUMBER = ">u4"
 
@@ -76,3 +81,38 @@ class ReportCodes:
             else:
                 total[int.from_bytes(packed)] += times
         return total
+
+
+class BlockCodes:
+    """The same for a questionnaire."""
+
+    def __init__(self, q: PublicQuestionnaire) -> None:
+        """Learn the outputs of every block."""
+        self.names = q.names
+        self._blocks = [ReportCodes(p) for p in q.blocks]
+
+    def packed(self, text: str) -> bytes | None:
+        """The bytes of a report, None if the questionnaire has no such report."""
+        number, _, report = text.partition(" ")
+        block = self._numbers.get(number)
+        found = None if block is None else self._blocks[block].packed(report)
+        return None if found is None or block is None else block.to_bytes(2) + found
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {str(block): block for block in range(len(self._blocks))}
+
+    def reports(self, packed: Sequence[bytes]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The reports of each block, by its number."""
+        by_block: dict[int, list[bytes]] = {}
+        for report in packed:
+            by_block.setdefault(int.from_bytes(report[:2]), []).append(report[2:])
+        for block in sorted(by_block):
+            yield block, self._blocks[block].reports(by_block[block])
+
+    def counts(self, groups: Iterable[tuple[bytes, int]]) -> dict[str, Integers]:
+        """How often each output of each block occurs, by the names of the blocks with reports."""
+        by_block: dict[int, list[tuple[bytes, int]]] = {}
+        for packed, times in groups:
+            by_block.setdefault(int.from_bytes(packed[:2]), []).append((packed[2:], times))
+        return {self.names[j]: self._blocks[j].counts(by_block[j]) for j in sorted(by_block)}

@@ -31,8 +31,8 @@ from rldp.uncertainty import AllDistributions, BudgetSet, EvidenceSet, Guarantee
 
 Document = dict[str, Any]
 
-BITS = 62
-_PULLS = tuple(2.0**-e for e in range(44, 9, -6))
+BITS = 62  # of a table that runs: the rounding of probabilities to units of 2^-62
+_PULLS = tuple(2.0**-e for e in range(44, 9, -6))  # tried against rounding, the least first
 _TIGHT = 1e-13  # log-ratios this close to their level do not survive rounding
 _NEAR = 1e-9  # log-ratios this close to their level count as tight
 

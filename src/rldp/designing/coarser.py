@@ -28,7 +28,7 @@ from rldp.designing.rounds import Estimated, Rounds
 from rldp.uncertainty import Guarantee
 
 _LARGE = 100  # cells, beyond which they are of use
-_CLASSES = 6
+_CLASSES = 6  # of U, in the search for columns to begin with
 _DEALT = 3.0  # columns with values dealt at random, times the number of cells
 _SHARE = 0.03  # of the work of a search, times the values of U in a class
 

@@ -31,6 +31,7 @@ from rldp.designing.rivals import best_of
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
+from rldp.display import Displayed, Grid, nats, percent
 from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol
 from rldp.tables.limits import check_designable
@@ -67,6 +68,34 @@ class Record(TypedDict):
     seconds: float
 
 
+class Comparison(Displayed, list[Record]):
+    """The records of a comparison, a list that shows itself as a table."""
+
+    def _grid(self) -> Grid:
+        rows = tuple(
+            (
+                r["protocol"],
+                nats(r["epsilon"]),
+                _people(r["reports"]),
+                percent(r["normalised"]),
+                _level(r["epsilon_given_u"]),
+                _level(r["epsilon_all"]),
+            )
+            for r in self
+        )
+        heads = ("protocol", "ε", "people for ± 1 point", "of H(X)", "ε, U known", "ε, always")
+        note = "ε is against someone who knows nothing else about a person, for the truth in F."
+        return Grid("What each protocol needs, keeps and promises", heads, rows, (note,))
+
+
+def _people(needed: float) -> str:
+    return "" if math.isnan(needed) else "never" if math.isinf(needed) else f"{needed:,.0f}"
+
+
+def _level(epsilon: float) -> str:
+    return "" if math.isnan(epsilon) else nats(epsilon)
+
+
 def compare(
     uncertainty: UncertaintySet,
     epsilons: float | Iterable[float],
@@ -81,7 +110,7 @@ def compare(
     effort: str = "quick",
     time_limit: float | None = None,
     ready: Callable[[list[Record]], None] | None = None,
-) -> list[Record]:
+) -> Comparison:
     """What every protocol keeps at every ε and promises to whom, one record each (see `Record`).
 
     Utilities are in nats; `normalised` is the share of H(X). All ε of a family are searched
@@ -127,7 +156,7 @@ def compare(
     chosen = as_goal(goal, uncertainty.table)
     work = checked_effort(effort)
     asked = _Asked(uncertainty, chosen, bounds, work, time_limit, layers, is_tuned)
-    return _records(names, asked, values, ready or _unheard)
+    return Comparison(_records(names, asked, values, ready or _unheard))
 
 
 def closed_forms_as_usual(

@@ -40,14 +40,14 @@ from rldp.uncertainty import Guarantee
 from rldp.utility.goal import Goal, goal_error
 
 DICE = ("outputs", "denominators", "sheets")
-MOST_OUTPUTS, MOST_SHEETS = 64, 16
+MOST_OUTPUTS, MOST_SHEETS = 64, 16  # that people who throw dice are asked to look through
 _STEPS = (32, 8, 3, 1)  # units that a move shifts, as far as D allows
 _CHECKED = 48  # of the best moves of a round are checked for privacy
 _ROUNDS = {"quick": 120, "normal": 500, "thorough": 2500}  # of moves, for each space
 _UNBOUNDED = replace(EFFORTS["quick"], is_bounded=False)
 _SHARE = 8  # the part of the rounds after which a start ends
 _KICKS = 6  # random moves after which a search begins again
-_MOST_SPACES = 12
+_MOST_SPACES = 12  # of outputs, denominators and sheets that are tried
 _STRICTLY = 1e-8  # nats
 _RISE = 1e-9  # relative fall of the error that counts
 

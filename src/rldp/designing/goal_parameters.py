@@ -22,7 +22,7 @@ _FREE: dict[str, tuple[str, ...]] = {  # parameters that are searched for
     "ue": ("kappa",),
 }
 _POINTS = {1: 13, 2: 5}  # of a grid, by the number of parameters
-_ZOOMS = 3
+_ZOOMS = 3  # into the best of a grid of parameters
 
 
 @on_one_thread

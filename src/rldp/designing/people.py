@@ -18,7 +18,7 @@ from rldp.utility.people import Curve, People
 
 _LEVELS = "epsilon_given_u", "epsilon_all", "epsilon_given_part"
 _ROUNDING = 1e-9  # of a level: less is the same level
-_MARGIN = 0.01
+_MARGIN = 0.01  # of error, for which people are counted
 
 
 def people_needed(

@@ -32,7 +32,7 @@ from rldp.tables.table import Table
 from rldp.uncertainty import AllDistributions, Guarantee, UncertaintySet
 
 _OF_INTEGERS = 1e-11  # of e^ε: what the integer table of many outputs may add to it
-_THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3
+_THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3  # of ε, to find and to locate the threshold
 
 
 def polyopt(problem: Problem, channels: Sequence[Channel] = ()) -> Found:

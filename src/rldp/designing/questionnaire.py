@@ -53,7 +53,7 @@ SINGLE = "single"
 
 _JOINT_CELLS = 120  # of a table of two columns that is tried as one block
 _STEPS = 2_000  # multiplicative steps: shares are settled to 1e-6 after some hundred
-_SETTLED = 1e-9
+_SETTLED = 1e-9  # against rounding: a change of shares that counts as none
 _ROUNDS = 4  # joint blocks designed at most, as a multiple of the number of columns
 
 Names = tuple[str, ...]
@@ -93,6 +93,7 @@ def design_questionnaire(
     encoding: str | None = None,
     effort: str = "normal",
     workers: int | None = None,
+    begun: Callable[[Workload], object] | None = None,
     progress: BlockProgress | None = None,
     **layers: Any,
 ) -> Questionnaire:
@@ -122,6 +123,7 @@ def design_questionnaire(
         encoding: of a text file.
         effort: "quick", "normal" or "thorough", for every block.
         workers: processes at most; None for one on each processor where that is worth it.
+        begun: called with the `Workload` once the tables are counted, before the first design.
         progress: called with the number of designs that are done, that of all so far planned, and
             the name of the last one.
         layers: `epsilon_given_u`, `epsilon_all`, `epsilon_given_part` and `protocol` as in
@@ -138,6 +140,8 @@ def design_questionnaire(
     wanted = _Wanted.of(goal)
     tables, pairs = _tables(data, sensitive, useful, blocks, wanted, missing, levels, encoding)
     chosen = list(tables)
+    if begun is not None:
+        begun(workload([tables[block] for block in chosen], effort, workers))
     budget = _Budget.of(alpha, chosen, uncertainty)
     columns = next(iter(tables.values())).schema.sensitive
     joint = _joint_levels(epsilon, columns)

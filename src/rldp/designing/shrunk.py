@@ -27,7 +27,7 @@ from rldp.uncertainty import Guarantee
 
 REDUCED = "reduced_epsilon", "reduced_epsilon_all"  # levels that were put into the formulas
 
-_HALVINGS = 12
+_HALVINGS = 12  # of the range of smaller levels
 _LEAST = 1 / 64  # of the smallest level: ε over F below which the other way is better
 _MOST = 20.0  # nats whatever is true: as good as none
 _TOLERANCE = 1e-12  # of a level, for the rounding of an audit

@@ -15,7 +15,7 @@ from rldp.utility.goal import CELLS, INFORMATION, Goal
 
 _LEAST, _LARGEST = 0.01, 20.0  # ε
 _CLOSE = 0.01  # of ε
-_MOST_DESIGNS = 14
+_MOST_DESIGNS = 14  # for one margin
 
 
 def solve_epsilon(

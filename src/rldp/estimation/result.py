@@ -14,6 +14,7 @@ from scipy.special import chdtrc, ndtr
 
 from rldp._types import Array, Flags, Integers
 from rldp.checks import as_array, checked_integer
+from rldp.display import Displayed, Grid, percent
 from rldp.errors import DataError
 from rldp.estimation.export import controlled_rounding, nearest_distribution
 from rldp.estimation.goal_errors import PromisedInfluence, largest_weights
@@ -69,7 +70,7 @@ class GoodnessOfFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Displayed):
     """An estimate of the joint table of (S, U) from reports.
 
     `estimate`, `std_error`, `low`, `high` and `identified` are arrays of shape (n_s, n_u); `s` and
@@ -291,6 +292,22 @@ class Estimate:
         from rldp.estimation.export import save
 
         save(self, path, sdmx=sdmx)
+
+    def _grid(self) -> Grid:
+        cells, schema = self.cells, self.schema
+        rows = tuple(
+            (
+                f"{s}, {u}" if schema.useful else s,
+                percent(cells.estimate_in_interval[i, j]),
+                percent(cells.std_error[i, j]),
+                f"{percent(cells.low[i, j])} to {percent(cells.high[i, j])}",
+            )
+            for i, s in enumerate(schema.s_labels)
+            for j, u in enumerate(schema.u_labels)
+        )
+        level = f"{100 * self.level:g} % interval"
+        notes = () if self.identified.all() else ("Cells without an estimate have bounds only.",)
+        return Grid(repr(self)[1:-1], ("cell", "estimate", "std. error", level), rows, notes)
 
     def __repr__(self) -> str:
         """The number of reports, the method, and how many cells are not identified."""

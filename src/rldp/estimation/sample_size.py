@@ -22,6 +22,7 @@ from rldp.checks import (
     checked_share,
     shown,
 )
+from rldp.display import Displayed, Grid, percent
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.interval_estimates import normal_quantile
 from rldp.estimation.inversion import Inverse, weights_point
@@ -43,7 +44,7 @@ class _Planned(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Displayed):
     """The precision of n reports by inversion, if the design sample is right.
 
     Args:
@@ -78,6 +79,19 @@ class Plan:
                 argument="margin",
             )
         return np.maximum(needed, 1).astype(np.int64)
+
+    def _grid(self) -> Grid:
+        n = self.needed
+        errors, margins = self.std_error(n), self.margins(n)
+        rows = tuple(
+            (name, percent(p), f"{reports:,}", percent(error), f"± {percent(margin)}")
+            for name, p, reports, error, margin in zip(
+                self.names, self.expected, self.reports, errors, margins, strict=True
+            )
+        )
+        heads = ("what", "expected", "people", f"std. error at {n:,}", f"margin at {n:,}")
+        title = f"{n:,} people for ± {percent(self.margin)} at {100 * self.level:g} %"
+        return Grid(title, heads, rows, ("If the design sample is right.",))
 
     @property
     def needed(self) -> int:

@@ -240,6 +240,9 @@ def not_covered(levels: Levels, F: UncertaintySet) -> list[str]:
                 f"person{_such_as(F)}: {beyond}"
             )
         sentences.append(f"k fresh reports of one person: {_together(levels, F)}")
+    if not F.holds_records:
+        of_reports = "they have the promise of the protocol of their own survey, and no other"
+        return [*sentences, f"the people behind the earlier reports: {of_reports}"]
     return [*sentences, "the people in the table itself: it must be public or protected"]
 
 

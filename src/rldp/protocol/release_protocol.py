@@ -16,6 +16,7 @@ from rldp._types import Array
 from rldp.channel import Channel, IntegerParts
 from rldp.checks import shown
 from rldp.decimals import shortest
+from rldp.display import Displayed, Grid, nats
 from rldp.errors import ParameterError
 from rldp.estimation.mixin import Estimating
 from rldp.io.atomic_files import PRIVATE, write_text
@@ -34,7 +35,7 @@ from rldp.protocol.public_protocol import FilePath, PublicProtocol, table_entrie
 from rldp.release.mixin import Releasing
 from rldp.tables.schema import Schema
 from rldp.tables.table import Table
-from rldp.uncertainty import Guarantee, UncertaintySet
+from rldp.uncertainty import AllDistributions, GivenU, Guarantee, UncertaintySet
 from rldp.utility.goal import CELLS, GOALS, IN_POLYOPT, WITH_GUARANTEES, Goal, GoalError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _ERROR_BOUNDS = "error_bound", "largest_error_bound"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseProtocol(Releasing, Estimating):
+class ReleaseProtocol(Displayed, Releasing, Estimating):
     """A channel Q(y|s,u) that is provably (ε, F)-RLDP, with what it was designed from.
 
     Formal guarantee: for every (F, E) in `guarantees`, every P in F, every output y and all s ≠ s'
@@ -237,12 +238,42 @@ class ReleaseProtocol(Releasing, Estimating):
         """Copies and pickles go through the document, so that they are read-only too."""
         return release_protocol_from, (self.document(),)
 
+    def _grid(self) -> Grid:
+        sides = self.schema.sensitive, self.schema.useful
+        s, u = (" × ".join(column.name for column in side) for side in sides)
+        heads = ("proved against", "ε", "odds change by at most")
+        rows = tuple(
+            (_reader(g), nats(g.epsilon), f"{np.exp(g.epsilon):.4g}") for g in self.guarantees
+        )
+        notes = ["Any other reader: nothing is promised."]
+        if any(type(g.uncertainty) is AllDistributions for g in self.guarantees):
+            notes = []
+        if self.goal is not None and self.error.is_estimable:
+            needed = self.error.reports(0.01)
+            what = "every cell" if self.goal.name == CELLS else "all that the goal asks"
+            notes.append(f"{needed:,.0f} people give ± 1 percentage point on {what}.")
+        return Grid(
+            f"Protocol {self.name}: S = {s}, U = {u or 'nothing'}", heads, rows, tuple(notes)
+        )
+
     def __repr__(self) -> str:
         """Name, ε and what is kept."""
         return (
             f"<ReleaseProtocol {self.name}: epsilon {shortest(self.epsilon)}, "
             f"{self.utility / np.log(2):.4f} bits, {self.normalised_utility:.1%} of H(X)>"
         )
+
+
+def _reader(guarantee: Guarantee) -> str:
+    """Whom a guarantee is about."""
+    kind = type(guarantee.uncertainty)
+    if guarantee.knows:
+        return f"someone who knows only {' and '.join(guarantee.knows)}, for the truth in F"
+    if kind is GivenU:
+        return "someone who knows U, whatever is true"
+    if kind is AllDistributions:
+        return "anyone, whatever is true"
+    return "someone who knows nothing else, for the truth in F"
 
 
 def release_protocol_from(document: documents.Document) -> ReleaseProtocol:

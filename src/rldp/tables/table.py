@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rldp._types import Array, Flags, Integers
 from rldp.checks import MOST_COUNTED, as_float, checked_integer, checked_tuple, shown, unmasked
+from rldp.display import Displayed, Grid
 from rldp.errors import DataError
 from rldp.tables.schema import Column, Schema, hint, hint_of_doubles, label_text
 
@@ -26,7 +27,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class Table:
+class Table(Displayed):
     """Counts over the alphabets of S and U; immutable.
 
     Args:
@@ -192,6 +193,14 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy through the constructor: NumPy would give writeable counts back."""
         return _restored, (self.counts, self.schema, self.dropped)
+
+    def _grid(self) -> Grid:
+        heads = ("", *self.schema.u_labels, "all")
+        rows = tuple(
+            (label, *(f"{count:,}" for count in row), f"{row.sum():,}")
+            for label, row in zip(self.schema.s_labels, self.counts, strict=True)
+        )
+        return Grid(repr(self)[1:-1], heads, rows)
 
     def __repr__(self) -> str:
         """Records, columns and their number of levels in one line."""

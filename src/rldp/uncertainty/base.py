@@ -52,6 +52,7 @@ class UncertaintySet(ABC):
     assumption: ClassVar[str] = ""  # about the records, without which F may miss the truth
     is_offered: ClassVar[bool] = True  # as the F of a design, which holds P̂
     is_simplex: ClassVar[bool] = False  # F is all P with P_{u|s} ≥ P^min_{u|s}
+    holds_records: bool = True  # counts in the clear, of which those in the sample must know
     is_quick: ClassVar[bool] = True  # ranges of many means cost next to nothing
     pairs_at_once: ClassVar[int] = 2**10  # whose worst P is searched together
 

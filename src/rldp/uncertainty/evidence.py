@@ -503,6 +503,11 @@ class EvidenceSet(UncertaintySet):
                 break
         return cls(_table_near(schema, evidence, P), evidence)
 
+    @cached_property
+    def holds_records(self) -> bool:  # type: ignore[override]  # of other sets it is always so
+        """Whether any evidence is a sample in the clear, or reports that show something of it."""
+        return not all(isinstance(x, Known) or _is_protected(x) for x in self.evidence)
+
     @property
     def alpha(self) -> float:
         """The sum of the levels of all pieces: F misses the truth with this probability at most."""
@@ -540,6 +545,10 @@ class EvidenceSet(UncertaintySet):
     def with_evidence(self, more: Sequence[Evidence]) -> EvidenceSet:
         """The distributions that other evidence allows too, around their likeliest."""
         return EvidenceSet.at_likeliest(self.table.schema, [*self.evidence, *more])
+
+    def given(self, u: Any = None, **known: Any) -> EvidenceSet:
+        """The distributions of F that also agree with what is known anyway."""
+        return given(self, u, **known)
 
     # --- means -------------------------------------------------------------------------------
 
@@ -668,6 +677,11 @@ class EvidenceSet(UncertaintySet):
         """Whether every piece allows p_su, up to rounding."""
         P = self._distribution(p_su).ravel()
         return all(item.piece.relaxed(P) <= _NEAR for item in self.evidence)
+
+
+def _is_protected(item: Evidence) -> bool:
+    """Whether everything that is reported can be reported by everybody."""
+    return isinstance(item, Reports) and bool((item.matrix > 0).all())
 
 
 def _as_piece(item: Any) -> Evidence:

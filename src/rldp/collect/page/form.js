@@ -1,9 +1,10 @@
 // The form: questions, one report drawn on this device, what it tells, and sending it.
 
 import { load } from "./client/rldp.js";
+import { loadQuestionnaire } from "./client/questionnaire.js";
 import { conclusions } from "./conclusions.js";
 import { h, say, show } from "./dom.js";
-import { canKeep, keepReport, keptReport, mark } from "./kept.js";
+import { canKeep, keepReport, keptBlock, keptReport, mark } from "./kept.js";
 import { bodyOf, RefusedError, send } from "./sending.js";
 import { bestLanguage, textsOf } from "./texts.js";
 
@@ -44,7 +45,7 @@ async function open(pinned) {
     if (await keptReport(earlier, invitation)) fingerprint = earlier;
   try {
     const file = await (await fetch(`/v1/protocols/${fingerprint}`)).arrayBuffer();
-    state.p = await load(file);
+    state.p = await protocolOf(file, invitation);
   } catch (error) {
     return stop(`${told("bad_protocol")} ${error.message}`);
   }
@@ -53,6 +54,13 @@ async function open(pinned) {
   if (kept) return shownReport(kept, null, true);
   if (survey.invited && !invitation) return stop(told("no_invitation"));
   return questions();
+}
+
+/** The protocol in a file; of a questionnaire the one of the block that this person is asked about. */
+async function protocolOf(file, invitation) {
+  if (JSON.parse(new TextDecoder().decode(file)).format !== "rldp-questionnaire-client") return load(file);
+  const q = await loadQuestionnaire(file);
+  return q.block(invitation ? await q.blockOf(invitation) : await keptBlock(q.fingerprint, () => q.drawBlock()));
 }
 
 const stop = (text) => show(h("h1", {}, state.texts.title || state.told("title")), h("p", { class: "note", role: "alert" }, text));

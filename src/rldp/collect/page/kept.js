@@ -29,6 +29,19 @@ export async function keepReport(fingerprint, invitation, draw) {
   return navigator.locks ? navigator.locks.request(name, work) : work(); // two windows may be open
 }
 
+/** The number of the block that this device has drawn of a questionnaire; drawn by `draw` on the first visit. */
+export async function keptBlock(fingerprint, draw) {
+  const name = `${await nameOf(fingerprint, null)} block`;
+  const work = () => {
+    const text = localStorage.getItem(name);
+    if (text !== null) return JSON.parse(text);
+    const number = draw();
+    localStorage.setItem(name, JSON.stringify(number)); // before anyone sees its questions
+    return number;
+  };
+  return navigator.locks ? navigator.locks.request(name, work) : work();
+}
+
 /** Keep what has become of the report: `agreed`, someone pressed Send; `sent`, it has arrived. */
 export async function mark(fingerprint, invitation, kept, changes) {
   Object.assign(kept, changes);

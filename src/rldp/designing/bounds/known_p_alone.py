@@ -32,7 +32,7 @@ _CLOSED = 1e-3  # of the error: a price that counts as none
 _ADDED = 100  # columns in a round
 _AT_ONCE = 2**22  # numbers in a table
 _SHARED = 1e-9  # of the size of A: what functionals may share
-_RIDGE = 1e-9
+_RIDGE = 1e-9  # against rounding, of the diagonal of G
 _ROUNDING = 1e-9  # of the bound
 
 

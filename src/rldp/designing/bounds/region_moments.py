@@ -19,7 +19,7 @@ from scipy.sparse import coo_array, csc_array, vstack
 from rldp._types import Array, Indices
 from rldp.designing.solvers.interrupts import DeferredInterrupt
 
-_TOLERANCE = 1e-8
+_TOLERANCE = 1e-8  # of the solver
 
 
 class Conditions(NamedTuple):

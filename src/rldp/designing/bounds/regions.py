@@ -47,7 +47,7 @@ _LITTLE = 1e-3  # of the bound: a rise that does not count
 _ROUNDING = 1e-14  # of the matrices that are added up, for the eigenvalue
 _MOST_S = 8  # values of S whose patterns are listed
 _DIVIDED = 4  # regions at once
-_MOST_CELLS = 16
+_MOST_CELLS = 16  # of a table
 _STILL = 0.05  # of the largest variance of a mean: one that is left alone
 
 

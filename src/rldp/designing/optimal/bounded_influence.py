@@ -17,7 +17,7 @@ from rldp.arithmetic import PositiveSystem, matmul
 from rldp.designing.optimal.barrier_master import BarrierMaster
 
 _BARRIER, _STEPS = 1e-3, 40  # of the masses
-_ROUNDS = 60
+_ROUNDS = 60  # at most
 _AT_ONCE = 12  # one of so many columns beyond the limit is left out in a round
 _HARDLY = 1e-3  # of the mean mass: a column that is not released
 _LOWER, _FAILURES = 0.98, 6  # from one limit to the next, and how many may not be reached

@@ -23,7 +23,7 @@ from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _MOST_NUMBERS = 2e7  # in the lists of all vertices
 _CLOSED = 3e-5  # reduced cost that counts as 0, of the gain of a column
-_COLUMNS_PER_ROUND = 200
+_COLUMNS_PER_ROUND = 200  # of exact pricing
 _UNUSED = 1e-7  # weight of a column that need not be cut off
 _PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share of it
 _WORK_OF_COLUMNS = 2.0  # nominal seconds, after which no round gives columns to begin with

@@ -22,7 +22,7 @@ _MOST_LISTED, _BEGUN = 10, 6  # cells whose subsets are all listed; beyond, time
 _MOST_RANDOM = 64  # cells up to which a search that begins with random subsets ends well
 _LEAST_MASS = 1e-12  # m of a cell that costs nothing
 _POINT = 1e-9  # smallest 1 - Σ m of an S value
-_SLACK = 1e-12
+_SLACK = 1e-12  # against rounding: a rise that counts as none
 
 
 class RecordPricing:

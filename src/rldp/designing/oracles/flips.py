@@ -16,7 +16,7 @@ from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.prices import Prices
 from rldp.designing.solvers.work import spend
 
-_STARTS = 24
+_STARTS = 24  # columns that flips begin with in a round
 _STEPS = 60  # of one change each
 _CHECKED = 12  # of the best changes of a column: most of the very best break a guarantee
 _FACTORS = (1.2, 1.03)  # by which one entry rises or falls

@@ -11,7 +11,7 @@ from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.oracles.prices import Prices
 from rldp.designing.solvers.work import spend
 
-_TANGENTS = 2
+_TANGENTS = 2  # one after another
 _USED = 2.0  # columns to begin with, times the number of cells
 _SECONDS = 2e-6  # nominal, for each cell of each column
 

@@ -28,13 +28,13 @@ from rldp.designing.polyopt.knapsack import (
     change_knapsack,
     parts,
 )
-from rldp.designing.polyopt.s_block import Block
+from rldp.designing.polyopt.s_block import Block, subset_sums
 from rldp.designing.solvers.work import spend
 
-_MOST_LISTED_U = 11  # values of U up to which vertices are listed; beyond, a knapsack bounds them
+_MOST_LISTED_U = 16  # values of U up to which subsets are listed; beyond, a knapsack bounds them
 _VERTICES = 8  # that are kept beside an exact bound
 _MULTIPLIERS = 4  # next to the best one, at which a leaf is made tighter
-_WORK = 5e-9  # nominal seconds for every listed vertex and multiplier
+_WORK, _WORK_OF_SUM = 1.1e-9, 1.2e-8  # nominal seconds for every vertex, and multiplier or sum
 
 
 class BlockBounds(NamedTuple):
@@ -87,61 +87,124 @@ class Boxes:
         block = self.blocks[s]
         lo, hi = (1 / tau, self.factor) if is_star else (1.0, self.factor / tau)
         is_single = bool(block.is_single(np.array(lo), np.array(hi)))
-        if is_single or block.c == 0 or block.n_u <= _MOST_LISTED_U:
+        if is_single or block.c == 0:
             return ListedBox(block, lo, hi)
-        return KnapsackBox(block, lo, hi)
+        return (SubsetBox if block.n_u <= _MOST_LISTED_U else KnapsackBox)(block, lo, hi)
 
-    def _changes(self, s: int, low: float, high: float) -> PatternChanges | None:
-        """The pattern changes of one of the others between two τ's; None where there are none."""
+    def _changes(self, s: int, low: float, high: float, *, is_star: bool) -> PatternChanges | None:
+        """The pattern changes of one block between two τ's; None where there are none."""
         block = self.blocks[s]
         if low == high or block.c == 0 or not block.m.any():
             return None
-        return PatternChanges(block, self.factor, low, high)
+        return PatternChanges(block, self.factor, (low, high), is_star=is_star)
 
 
 class ListedBox:
-    """All vertices, listed."""
+    """Few vertices, listed; or, by a subclass, those of all subsets."""
 
     def __init__(self, block: Block, lo: float, hi: float) -> None:
-        """Take the block and the bounds of its box."""
-        if block.c > 0 and bool(block.is_single(np.array(lo), np.array(hi))):
-            self._T = np.full((1, block.n_u), lo)
-        else:
+        """Take a block that is known exactly or has one point, and the bounds of its box."""
+        if block.c == 0:
             self._T = block.vertices(np.array([lo]), np.array([hi]))[0][0]
+        else:
+            self._T = np.full((1, block.n_u), lo)
         self._gain, self._mass = matmul(-entr(self._T), block.p), matmul(self._T, block.p)
-        self._is_high = self._T.max(axis=1, keepdims=True) == self._T
 
-    def _values(self, duals: Array, multipliers: Array) -> Array:
-        """Net gain - λ mass, shape (vertices, multipliers)."""
-        spend(multipliers.size * self._mass.size * _WORK)
-        net_gain = self._gain - matmul(self._T, duals)
-        return np.asarray(net_gain[:, None] - multipliers * self._mass[:, None])
+    def _net_gain(self, duals: Array) -> Array:
+        return np.asarray(self._gain - matmul(self._T, duals))
+
+    def _vertices(self, which: Indices) -> Array:
+        return np.asarray(self._T[which])
+
+    def variants(self, duals: Array, multiplier: float) -> Array:
+        """All of them."""
+        return np.asarray(self._T)
 
     def bounds(self, duals: Array, multipliers: Array, is_near: Flags) -> BlockBounds:
         """The best vertex for every multiplier."""
-        values = self._values(duals, multipliers)
-        return BlockBounds(values.max(axis=0)[None], self._T[values.argmax(axis=0)])
+        net_gain = self._net_gain(duals)
+        best = self._best(net_gain, multipliers)
+        bound = net_gain[best] - multipliers * self._mass[best]
+        return BlockBounds(bound[None], self._vertices(best))
+
+    def _best(self, net_gain: Array, multipliers: Array) -> Indices:
+        spend(multipliers.size * net_gain.size * _WORK)
+        return np.array([(net_gain - x * self._mass).argmax() for x in multipliers])
 
     def exact_bound(self, duals: Array, multipliers: Array, others: Array) -> ExactBlockBound:
         """The bound of the worst vertex, and the next ones."""
-        values = self._values(duals, multipliers)
-        first = np.unique(values.argmax(axis=0))
-        target = float(worst_lagrangian_bound(multipliers, values[first], others)[0].max())
-        is_left = (values + others.max(axis=0) + exp(multipliers - 1 - target) >= 0).all(axis=1)
-        left = np.union1d(first, np.flatnonzero(is_left))  # no multiplier excludes them
-        bound, at = worst_lagrangian_bound(multipliers, values[left], others)
+        net_gain = self._net_gain(duals)
+        first = np.unique(self._best(net_gain, multipliers))
+
+        def bounds(which: Indices) -> tuple[Array, Array]:
+            values = net_gain[which, None] - multipliers * self._mass[which, None]
+            return worst_lagrangian_bound(multipliers, values, others)
+
+        target = float(bounds(first)[0].max())
+        left = np.arange(net_gain.size)  # the vertices that no multiplier excludes
+        for x, rest in zip(multipliers, others.max(axis=0), strict=True):
+            values = net_gain[left] - x * self._mass[left] + rest
+            left = left[values + exp(x - 1 - target) >= 0]
+        left = np.union1d(left, first)
+        bound, at = bounds(left)
         worst = np.argsort(-bound, kind="stable")[:_VERTICES]
-        T = self._T[left[worst]]
+        T = self._vertices(left[worst])
         return ExactBlockBound(float(bound[worst[0]]), float(at[worst[0]]), T)
 
+
+class SubsetBox(ListedBox):
+    """All subsets of U, with sums over them in place of the vertices themselves."""
+
+    def __init__(self, block: Block, lo: float, hi: float) -> None:
+        """Take the block and the bounds of its box."""
+        self._block, self._lo, self._hi = block, lo, hi
+        _, H, f = block.fractional(np.array([lo]), np.array([hi]))
+        self._third = H.astype(np.int32), f.astype(np.int32)  # there are many boxes
+        high, low, fractional = self._levels()
+        self._gain = self._sums(block.p, -entr(high), -entr(low), -entr(fractional))
+        self._mass = self._sums(block.p, high, low, fractional)
+
+    def _levels(self) -> tuple[Array, Array, Array]:
+        """T on H and elsewhere for every subset, then those with a fractional cell, and T there."""
+        block, (H, f), full = self._block, self._third, (self._hi - self._lo) / self._block.c
+        high, low = block.levels(block.m_of_subsets, self._lo, self._hi)
+        high = np.append(high, np.full(H.size, full))
+        fractional = (self._lo - block.m_of_subsets[H] * full) / block.m[f]
+        return high, np.append(low, np.zeros(H.size)), fractional
+
+    def _sums(self, weights: Array, high: Array, low: Array, fractional: Array) -> Array:
+        """Σ of weights times T of every vertex."""
+        spend(high.size * _WORK_OF_SUM)
+        (H, f), inside = self._third, subset_sums(weights)
+        sums = np.append(inside, inside[H]) * (high - low) + weights.sum() * low
+        sums[inside.size :] += weights[f] * fractional
+        return np.asarray(sums)
+
+    def _net_gain(self, duals: Array) -> Array:
+        return np.asarray(self._gain - self._sums(duals, *self._levels()))
+
+    def _vertices(self, which: Indices) -> Array:
+        (H, f), n, (high, low, fractional) = self._third, 2**self._block.n_u, self._levels()
+        third = np.maximum(which - n, 0)
+        is_third = which >= n
+        subset = which if not is_third.any() else np.where(is_third, H[third], which)
+        T = np.where(self._block.subsets[subset], high[which, None], low[which, None])
+        some = np.flatnonzero(is_third)
+        T[some, f[third[some]]] += fractional[third[some]]
+        return np.asarray(T)
+
     def variants(self, duals: Array, multiplier: float) -> Array:
-        """The best vertex in which a cell has the highest level, and in which it has not."""
-        value = self._values(duals, np.array([multiplier]))
-        best = [
-            np.where(side, value, -np.inf).argmax(axis=0)
-            for side in (self._is_high, ~self._is_high)
-        ]
-        return np.asarray(self._T[np.unique(best)])
+        """For each cell the best subset with it, and the best without it."""
+        n_u = self._block.n_u
+        value = (self._net_gain(duals) - multiplier * self._mass)[: 2**n_u]
+        best = []
+        for u in range(n_u):
+            # cell u is bit u of a subset's place
+            by_bit = value.reshape(-1, 2, 2**u)
+            for bit in (0, 1):
+                high, low = divmod(int(by_bit[:, bit].argmax()), 2**u)
+                best.append((2 * high + bit) * 2**u + low)
+        return self._vertices(np.unique(best))
 
 
 class KnapsackBox:
@@ -217,26 +280,23 @@ class KnapsackBox:
 class PatternChanges:
     """The subsets of one block that change their pattern between two τ's: T is 0 outside of them.
 
-    Let every column be divided by its τ, so that the others have [1, e^ε/τ]. While a vertex keeps
-    its pattern, T is linear in 1/τ, and P̂ T log T - a·T is convex: it lies below the chord of its
-    ends. Each end is a vertex at the lower τ, a vertex at the upper τ, or a subset at its change of
-    pattern in between, 1/m(H) on H. So no vertex exceeds the chord of the bounds at both τ's by
+    Let every column be divided by its τ: the others have [1, e^ε/τ] and s* has [1/τ, e^ε]. While a
+    vertex keeps its pattern, T is linear in 1/τ, and P̂ T log T - a·T is convex: it lies below the
+    chord of its ends. Each end is a vertex at the lower τ, a vertex at the upper τ, or a subset at
+    its change of pattern in between. So no vertex exceeds the chord of the bounds at both τ's by
     more than the subsets that change in between do: the excess. There 1/τ is linear in the level of
     T, so a knapsack bounds them as in a box.
     """
 
-    def __init__(self, block: Block, factor: float, low: float, high: float) -> None:
+    def __init__(
+        self, block: Block, factor: float, taus: tuple[float, float], *, is_star: bool
+    ) -> None:
         """Take the block, e^ε and both τ's."""
-
-        def m_of_change(tau: float) -> float:
-            """m(H) of the subsets that change at this τ."""
-            with np.errstate(divide="ignore"):
-                return float(block.c / np.float64(max(factor / tau - 1, 0.0)))
-
-        # H = U has the largest m
-        most = min(m_of_change(high), 1 - block.c)
-        self._knapsack = change_knapsack(block, m_of_change(low), most)
-        self._taus, self._c, self._factor = (low, high), block.c, factor
+        self._c, self._factor, self._taus, self._is_star = block.c, factor, taus, is_star
+        # m(H) of subsets that change at both τ's; H = U has the largest
+        ends = [self._m_of_change(tau) for tau in taus]
+        most = min(max(ends), 1 - block.c)
+        self._knapsack = change_knapsack(block, min(ends), most, self._level)
 
     def upper_lines(self, duals: Array, multipliers: Array, is_near: Flags, bounds: Array) -> Array:
         """Both ends of a line above every part, from its bounds at both: (2, parts, multipliers).
@@ -261,9 +321,23 @@ class PatternChanges:
 
     def _position(self, m_H: Array) -> Array:
         """Where subsets of this m(H) change, 1/τ between the lower τ (0) and the upper one (1)."""
-        low, high = self._taus
-        one_by_tau = (1 + self._c / m_H) / self._factor
+        (low, high), level = self._taus, self._level(m_H)
+        if self._is_star:
+            one_by_tau = self._factor - self._c * level
+        else:
+            one_by_tau = (1 + self._c * level) / self._factor
         return np.asarray((1 - low * one_by_tau) / (1 - low / high))
+
+    def _level(self, m_H: Array) -> Array:
+        """T on a subset of this m(H) where it changes."""
+        return self._factor / (self._c + m_H) if self._is_star else 1 / m_H
+
+    def _m_of_change(self, tau: float) -> float:
+        """m(H) of the subsets that change at this τ."""
+        with np.errstate(divide="ignore"):
+            of_others = max(self._factor / tau - 1, 0.0)
+            ratio = self._factor * tau - 1 if self._is_star else of_others
+            return float(self._c / np.float64(ratio))
 
 
 def lagrangian_bound(multipliers: Array, sums: Array) -> tuple[Array, Array]:

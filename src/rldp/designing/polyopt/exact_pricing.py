@@ -22,7 +22,7 @@ from rldp.designing.solvers.best_product import (
 _MOST_NUMBERS = 5e7  # in the lists of all vertices; beyond, they are not listed
 _MOST_LISTED_U = 12  # values of U; beyond, nobody counts them
 _MOST_BRANCH_NUMBERS = 1e9  # branches times blocks times vertices: bounds the memory
-_STAR, _OTHER = 0, 1
+_STAR, _OTHER = 0, 1  # stands for the list of s*, and for that of the others
 
 
 def _never() -> bool:

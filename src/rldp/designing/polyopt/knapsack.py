@@ -31,10 +31,10 @@ from rldp.designing.solvers.work import spend
 Number = TypeVar("Number", np.float64, np.intp)
 Choice = NDArray[np.int8]  # of every cell: IN, OUT or 0 where it is undecided
 
-FIRST, SECOND, ANY = -1, -2, -3  # the pattern of a leaf, or the third with any f, or its f
+FIRST, SECOND, ANY = -1, -2, -3  # stands for the pattern of a leaf; the third with any f, or its f
 IN, OUT = np.int8(1), np.int8(-1)
-_NO_CELL = -1  # no cell is fractional
-_BISECT = -1  # in place of a cell: bisect the range of m(H)
+_NO_CELL = -1  # stands for a cell where none is fractional
+_BISECT = -1  # stands for a cell: bisect the range of m(H)
 _INFINITE = 1e100  # a ratio of gain to m(H) beyond this is infinite
 
 _LARGE_CELLS = 3  # whose choices are parts of their own from the beginning,
@@ -42,11 +42,11 @@ _LARGE_CELL = 0.1  # if they have at least this much of m
 _STEPS = 4  # intervals of m(H) at the beginning
 _BISECTIONS = 2  # for the β that serves both ends of a leaf
 _COARSE_CELL = 0.25  # of a leaf's range of m(H): a cell with more is branched on first
-_MOST_LEAVES = 200
-LEAVES_PER_SPLIT = 4
+_MOST_LEAVES = 200  # of one box
+LEAVES_PER_SPLIT = 4  # branched on together
 _CLOSED = 3e-4  # excess of a leaf's bound over its best vertex that need not be smaller
 _WORK_OF_BOUNDS, _WORK_OF_ENTRY = 2e-4, 7e-8  # nominal seconds
-_WORK_OF_CALL, _WORK_OF_CELL = 4e-4, 3.5e-7  # the same for vertices
+_WORK_OF_CALL, _WORK_OF_CELL = 4e-4, 3.5e-7  # nominal seconds, for vertices
 
 
 class Leaf(NamedTuple):
@@ -280,10 +280,12 @@ def box_knapsack(block: Block, lo: float, hi: float) -> Knapsack:
     return Knapsack(block, leaves, levels, r)
 
 
-def change_knapsack(block: Block, low: float, high: float) -> Knapsack:
-    """Subsets with low ≤ m(H) ≤ high at their change of pattern: T = 1/m(H) on H, 0 elsewhere.
+def change_knapsack(
+    block: Block, low: float, high: float, level: Callable[[Array], Array]
+) -> Knapsack:
+    """Subsets with low ≤ m(H) ≤ high at their change of pattern: T = level on H, 0 elsewhere.
 
-    A vertex with a large fractional cell f may begin and end both
+    1 / level is linear in m(H). A vertex with a large fractional cell f may begin and end both
     where its subset changes without f and where it does with f.
     """
     leaves = []
@@ -297,7 +299,7 @@ def change_knapsack(block: Block, low: float, high: float) -> Knapsack:
                 leaves += _stepped(leaf)
 
     def levels(_: Indices, m_H: Array) -> Levels:
-        return Levels(1 / m_H, np.zeros_like(m_H), np.zeros_like(m_H))
+        return Levels(level(m_H), np.zeros_like(m_H), np.zeros_like(m_H))
 
     return Knapsack(block, leaves, levels)
 

@@ -34,7 +34,7 @@ from rldp.designing.polyopt.tau import (
 from rldp.designing.solvers.linear import Optimum, Programme
 
 _TANGENTS = 5  # to -p log(p/t) when a group begins
-_MOST_GROUP_ROWS = 700
+_MOST_GROUP_ROWS = 700  # of the relaxed master, for all groups together
 _STEP = 0.3  # from the stability centre towards the duals of the master
 _UNSMOOTHED = 3  # one round of so many prices at the duals of the master itself
 _COUPLING = 5  # rounds between two couplings into whole columns
@@ -51,8 +51,8 @@ LEAST_REDUCED_COST = 1e-6  # nats: columns with less are not added
 _WEIGHT = 1e-12  # against rounding: weight that counts as 0
 
 _TOTAL, _MASS, _LOSS = np.arange(3, dtype=np.int32)  # columns t, p and -p log(p/t) of a group
-_WHOLE, _AUXILIARY = -1, -2  # in place of the block that a column of the programme belongs to
-_NO_STAR = -1  # in place of s* where τ = 1
+_WHOLE, _AUXILIARY = -1, -2  # stands for the block that a column of the programme belongs to
+_NO_STAR = -1  # stands for s* where τ = 1
 _ONE_GROUP = "τ = 1"  # the group of all columns with τ = 1
 
 Key = tuple[float, int]  # τ and s*

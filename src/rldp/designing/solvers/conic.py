@@ -16,7 +16,7 @@ Terms = Sequence[tuple[int, float]]  # variables and their coefficients
 
 _NONNEGATIVE, _SECOND_ORDER, _POWER, _EXPONENTIAL = "nonnegative", "soc", "power", "exp"
 _KINDS = {"nonnegative": _NONNEGATIVE, "second-order": _SECOND_ORDER, "exponential": _EXPONENTIAL}
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-10  # of the solver
 
 
 class Block:

@@ -22,7 +22,7 @@ from rldp._types import Array, Flags, Indices
 from rldp.designing.solvers.quadratic_form import NEVER, Products, QuadraticForm
 from rldp.designing.solvers.work import spend
 
-_MOST_SWEEPS = 20
+_MOST_SWEEPS = 20  # of messages
 _STILL = 0.9  # of the sum of bounds: a sweep that leaves more is the last one
 _AT_ONCE = 2**19  # numbers in the tables of one batch
 _SECONDS_OF_BATCH = 5e-4  # nominal, beside its numbers
