@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -104,13 +105,11 @@ def designed(case: Case, effort: str = "quick") -> Any:
 
 def again(case: Case) -> list[str]:
     """V from other random starts, of V from the usual one."""
-    usual, init, found = designed(case).error.total, Rounds.__init__, []
-    try:
-        for seed in SEEDS:
-            Rounds.__init__ = ablation.random_starts(seed)(init)  # type: ignore[method-assign]
+    usual, init = designed(case).error.total, Rounds.__init__
+    found = []
+    for seed in SEEDS:
+        with mock.patch.object(Rounds, "__init__", ablation.random_starts(seed)(init)):
             found.append(designed(case).error.total / usual)
-    finally:
-        Rounds.__init__ = init  # type: ignore[method-assign]
     return [case.title, *(f"{x:.3f}" for x in found)]
 
 
