@@ -18,7 +18,7 @@ import numpy as np
 import rldp
 from benchmarks import ablation, prices
 from benchmarks.timing import Effort, console, show
-from rldp.designing.rounds import Rounds
+from rldp.designing.masters import Quadratic
 
 EPSILON = 1.0
 SEEDS = (1, 2, 3, 4, 5)
@@ -105,10 +105,10 @@ def designed(case: Case, effort: str = "quick") -> Any:
 
 def again(case: Case) -> list[str]:
     """V from other random starts, of V from the usual one."""
-    usual, init = designed(case).error.total, Rounds.__init__
+    usual, init = designed(case).error.total, Quadratic.__init__
     found = []
     for seed in SEEDS:
-        with mock.patch.object(Rounds, "__init__", ablation.random_starts(seed)(init)):
+        with mock.patch.object(Quadratic, "__init__", ablation.random_starts(seed)(init)):
             found.append(designed(case).error.total / usual)
     return [case.title, *(f"{x:.3f}" for x in found)]
 

@@ -44,6 +44,7 @@ def problem(table, goal="cells", *, design=None, epsilon=1.0, given=1.0, also=()
 # --- against real designs ---
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("name", TABLES)
 def test_no_bound_exceeds_a_design(name, goal, monkeypatch):
@@ -59,6 +60,7 @@ def test_no_bound_exceeds_a_design(name, goal, monkeypatch):
         assert largest > 0.4 * p.error.total
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_nor_on_random_tables_and_levels(seed, monkeypatch):

@@ -1,7 +1,7 @@
 """What the error is at least by half of the budget for every S value, on small tables.
 
-What a column brings is largest at a product of vertices of a region (`half_regions`), so the proof
-of `simplex_rounds` holds for all regions as it does for simplices.
+What a column brings is largest at a product of vertices of a region (`inner_sets`), so the proof
+of `simplex_errors` holds for all regions as it does for simplices.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import numpy as np
 
 from rldp.arithmetic import log
 from rldp.designing.bounds.problem import BoundProblem
+from rldp.designing.inner_sets import Regions
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.half_regions import Regions
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds
 from rldp.designing.problem import Effort
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds
 from rldp.uncertainty import BudgetSet, UncertaintySet
 
 _MOST_CELLS, _MOST_S = 30, 6  # beyond, pricing takes long and proves less than simplices

@@ -1,17 +1,16 @@
 """What the error is at least by simplices inside F, for tables whose extreme columns can be listed.
 
-A protocol that is private over F is private over simplices inside of it (`inner_simplices`), so its
+A protocol that is private over F is private over simplices inside of it (`inner_sets`), so its
 columns lie in the cone of PolyOpt for these simplices, and no error over that cone is smaller than
-the bound of `simplex_rounds`.
+the bound of `simplex_errors`.
 """
 
 from __future__ import annotations
 
 from rldp.designing.bounds.problem import BoundProblem
+from rldp.designing.inner_sets import inner_simplices
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.inner_simplices import inner_simplices
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds
 from rldp.uncertainty import UncertaintySet
 
 _CLOSED = 0.03  # of the variance: simplices leave more than that open

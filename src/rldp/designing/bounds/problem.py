@@ -11,8 +11,8 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.arithmetic import PositiveSystem, matmul
+from rldp.designing.ceilings import is_around
 from rldp.designing.masters import simple_columns
-from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.problem import Effort
 from rldp.uncertainty import Guarantee
 

@@ -24,6 +24,7 @@ from scipy.special import entr
 from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
 from rldp.designing.masters import Master, simple_columns
+from rldp.designing.oracles.products import Listed, Priced
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.relaxed import (
     CLOSED_GAP,
@@ -37,6 +38,7 @@ from rldp.designing.polyopt.relaxed import (
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.tau import Pricing, TauBisection, TauGrid, columns_of_pricing
 from rldp.designing.problem import Found, how_ended, untold
+from rldp.designing.rounds import Turn, rounds
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, Limit
 from rldp.errors import TooLargeError
@@ -293,21 +295,19 @@ def closed(
 
     The answer is the optimum, the bound, and whether Ctrl-C ended the search.
     """
-    optimum, is_over = master.solved(), clock.passes(1.0)
     least = float(np.clip(_CLOSED_SHARE * master.unit, _ROUNDING, _CLOSED))
+
+    def priced(duals: Array) -> Priced:
+        found = pricing.price(duals, least, _COLUMNS, clock.passes(1.0))
+        return Priced(found.columns, found.bound)
+
+    master.solved()
+    master.bound, is_interrupted = bound, False
     try:
-        while True:
-            duals = master.duals(optimum)
-            priced = pricing.price(duals, least, _COLUMNS, is_over)
-            bound = min(bound, optimum.value + priced.bound)
-            progress(optimum.value, bound)
-            if not priced.reduced_cost.size or is_over():
-                break
-            master.add(priced.columns)
-            optimum = master.solved()
+        rounds(master, [Turn(Listed(priced))], clock, progress)
     except KeyboardInterrupt:
-        return optimum, bound, True
-    return optimum, bound, False
+        is_interrupted = True
+    return master.incumbent, master.bound, is_interrupted
 
 
 def is_optimal(Q: Array, p_su: Array, p_min: Array, epsilon: float) -> bool:
