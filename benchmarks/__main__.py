@@ -15,6 +15,7 @@ NAMES = (
     "optimal",
     "large",
     "layers",
+    "people",
     "prices",
     "goals",
     "questionnaire",
@@ -42,7 +43,9 @@ def main() -> None:
     parser.add_argument(
         "--cap", type=float, default=Effort.cap, help="seconds after which a peer is given up"
     )
-    parser.add_argument("--quick", action="store_true", help="ablation: a selection")
+    parser.add_argument(
+        "--quick", action="store_true", help="ablation: a selection; prices: quick designs"
+    )
     parser.add_argument("--jobs", type=int, default=Effort.jobs, help="ablation: processes at once")
     chosen = parser.parse_args()
     for name in chosen.names:

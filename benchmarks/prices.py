@@ -1,6 +1,7 @@
 """What promises cost in people on Adult at ε = 1, each price from a design that is made for it.
 
-`python -m benchmarks prices` prints the tables of docs/results.md. V is the sum of the variances of
+`python -m benchmarks prices --quick` prints the tables of docs/results.md, with designs of effort
+"quick"; without --quick they are of effort "normal". V is the sum of the variances of
 all cells of one report, at the frequencies of the table: the people who must answer for given
 errors are in proportion to it.
 """
@@ -29,8 +30,8 @@ HEADS = {
 }
 
 
-def run(_: Effort) -> None:
-    """Both promises on all tables at effort "normal", a line for each table."""
+def run(effort: Effort) -> None:
+    """Both promises on all tables, a line for each table."""
     lines: dict[str, list[list[str]]] = defaultdict(list)
     levels: dict[str, list[str]] = {}
     for names in TABLES:
@@ -39,7 +40,7 @@ def run(_: Effort) -> None:
         prices = rldp.promise_prices(
             rldp.ChiSquareSet(table),
             EPSILON,
-            effort="normal",
+            effort="quick" if effort.is_quick else "normal",
             progress=partial(_tell, title),
         )
         for promise in HEADS:

@@ -1,8 +1,8 @@
 """Simulated surveys in two waves: ``python -m benchmarks.two_waves 500``.
 
 Each survey draws a first wave, designs a second one (IR) over its reports, draws that, and
-estimates from both. Told are the share of intervals that hold the truth, and the share of surveys whose second
-wave tells more at the truth than it promises over F.
+estimates from both. Told are the share of intervals that hold the truth, and the share of surveys
+whose second wave tells more at the truth than it promises over F.
 """
 
 from __future__ import annotations

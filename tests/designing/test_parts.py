@@ -130,6 +130,7 @@ def less_work(monkeypatch):
     monkeypatch.setitem(EFFORTS, "quick", few)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", many(range(40), quick=0))
 @pytest.mark.usefixtures("less_work")
 def test_no_part_of_u_breaks_its_promise(seed):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.csv
@@ -108,6 +109,20 @@ def test_without_processes_a_loop_designs(monkeypatch):
     job = processes.Job(rldp.ChiSquareSet(tables()["sex"]), 1.0, {"protocol": "srr"})
     found = processes.designs([job, job], 2)
     assert [p.name for p in found] == ["srr", "srr"]
+
+
+def test_ctrl_c_in_a_loop_ends_all_designs(monkeypatch):
+    runs = []
+
+    def interrupted(job: processes.Job) -> rldp.ReleaseProtocol:
+        runs.append(job)
+        return replace(small().blocks[0], ended="interrupted")  # as a search gives its best so far
+
+    monkeypatch.setattr(processes.Job, "run", interrupted)
+    job = processes.Job(rldp.ChiSquareSet(tables()["sex"]), 1.0, {})
+    with pytest.raises(KeyboardInterrupt):
+        processes.designs([job, job], 0)
+    assert len(runs) == 1
 
 
 def test_an_error_in_a_process_is_the_error_of_a_loop():
@@ -229,3 +244,6 @@ def test_the_work_is_known_before_it_begins():
     found = of.workload(list(tables().values()), "quick", workers=2)
     assert (found.designs, found.processes) == (3, 2)
     assert found.seconds == 2 * 20.0
+    told: list[of.Workload] = []
+    designed(tables(), epsilon=1.0, begun=told.append)
+    assert [(work.designs, work.processes) for work in told] == [(3, 0)]

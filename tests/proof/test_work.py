@@ -92,9 +92,46 @@ def test_a_second_proof_that_takes_more_than_its_budget_is_refused(set_kind, mon
         check_with_intervals(document)
 
 
+@pytest.mark.parametrize(
+    ("module", "least", "each", "most"),
+    [
+        (work, "LEAST_WORK", "WORK_PER_CHARACTER", "MOST_WORK"),
+        (second, "LEAST_OPERATIONS", "PER_CHARACTER", "MOST_OPERATIONS"),
+    ],
+)
+def test_the_budget_grows_with_the_file_up_to_a_limit(module, least, each, most):
+    least, each, most = (getattr(module, name) for name in (least, each, most))
+    for text, allowed in (("", least + 8 * each), ("x" * 1000, least + 1008 * each)):
+        with module.budget({"a": text}):
+            assert module.left() == allowed
+    with module.budget({"a": "x" * (most // each)}):
+        assert module.left() == most
+    with module.budget({"a": {1, 2}}):  # no JSON: the checker says what is wrong with it
+        assert module.left() == least
+
+
+def test_high_orders_take_no_more_work_than_low_ones_many_times(monkeypatch):
+    """Powers of degree 255 go by logarithms: as roots they take a hundred times as much."""
+    used = []
+    for order in (Fraction(3, 2), Fraction(255, 16)):
+        document = honest(base("renyi", n_u=4, order=order))
+        used.append(spent(monkeypatch, work, check, document))
+        monkeypatch.undo()
+    assert used[1] < 40 * used[0]
+
+
+def test_a_pair_over_total_variation_takes_work_in_proportion_to_its_cells(monkeypatch):
+    used = []
+    for n_u in (20, 160):
+        document = honest(base("total-variation", n_u=n_u))
+        used.append(spent(monkeypatch, work, check, document))
+        monkeypatch.undo()
+    assert used[1] < 12 * used[0]
+
+
 def test_long_numbers_of_high_orders_count_for_what_they_cost(monkeypatch):
-    """Roots of degree 255 of numbers with 160 digits: a hundred times the work of honest ones."""
-    some = base("renyi", n_u=4, order=Fraction(255, 16))
+    """Roots of degree 31 of numbers with 160 digits."""
+    some = base("renyi", n_u=4, order=Fraction(31, 15))
     document = honest(some)
     used = spent(monkeypatch, work, check, document)
     table = document["certificate"]["multipliers"]

@@ -297,6 +297,19 @@ def test_a_bad_file_says_what_is_wrong_beside_the_field(
         assert not page.is_visible('[data-error="data"]')
 
 
+@pytest.mark.filterwarnings("ignore::rldp.LabelWarning")  # the page tells it
+def test_odd_labels_are_told_with_the_table(page, studio):
+    rows = "".join(
+        f"{city},{age}\n" for city in ("José", "Jose\u0301", "Ann") for age in (1, 2, -9)
+    )
+    data = studio.session.add_file("survey.csv", f"city,age\n{rows}".encode())
+    page.goto(f"{studio.address}#step=data&data={data}&s=city&u=age")
+    page.wait_for_selector("text=The joint table")
+    notes = page.locator(".note").all_inner_texts()
+    assert any("look alike and are counted apart" in note and "U+0301" in note for note in notes)
+    assert any("surveys use for missing values: '-9'" in note for note in notes)
+
+
 def test_a_wrong_number_is_told_beside_its_field(browser, studio):
     with page_of(browser, expected=["status of 422"]) as page:
         page.goto(f"{studio.address}#step=tradeoff&{ADULT}&protocol=ir")

@@ -211,6 +211,21 @@ def test_an_upload_counts_as_the_same_file_on_disk(client, tmp_path):
     assert (refused.status_code, refused.json()["field"]) == (422, "missing")
 
 
+def test_labels_that_look_alike_or_mean_that_there_is_no_answer_are_told(client):
+    rows = "".join(
+        f"{city},{age}\n" for city in ("José", "Jose\u0301", "Ann") for age in (1, 2, 99)
+    )
+    known = uploaded(client, "survey.csv", f"city,age\n{rows}".encode()).json()
+    choice = {"data": known["id"], "sensitive": ["city"], "useful": ["age"]}
+    with pytest.warns(rldp.LabelWarning):
+        told = asked(client, "table", **choice).json()["remarks"]
+    assert len(told) == 2
+    assert "column 'city' look alike" in told[0]
+    assert "U+0065 U+0301" in told[0]
+    assert "Column 'age' has a label that surveys use for missing values: '99'" in told[1]
+    assert asked(client, "table", **ADULT).json()["remarks"] == []
+
+
 def test_parquet_and_gzip_are_read_too(client):
     frame = pa.table({"s": [1, 2, 2], "u": ["a", None, "b"], "x": [0.5, math.nan, 1.0]})
     sink = BytesIO()

@@ -17,13 +17,14 @@ const PI_ABOVE =
 
 // ---- work
 
-const MOST_WORK = 2e10; // as in Python: an honest file does not come near
+const [LEAST_WORK, WORK_PER_CHARACTER, MOST_WORK] = [5e8, 1e4, 1e10]; // as in Python: an honest file does not come near
 const STEP = 16;
+const HIGH = 32; // a degree from which on roots take more work than logarithms
 let left = Infinity;
 
-/** What `work` gives, unless it takes more work than is allowed. */
-export function withBudget(work) {
-  left = MOST_WORK;
+/** What `work` gives, unless it takes more work than a document of so many characters may take. */
+export function withBudget(characters, work) {
+  left = Math.min(LEAST_WORK + WORK_PER_CHARACTER * characters, MOST_WORK);
   try {
     return work();
   } finally {
@@ -78,8 +79,9 @@ export function root(n, k) {
   return x;
 }
 
-/** x^(top/bottom) from below. */
+/** x^(top/bottom) from below; for high degrees, whose roots are of very long numbers, by logarithms. */
 export function powerBelow(x, top, bottom) {
+  if (Math.max(top, bottom) > HIGH) return x > 0n ? powerOfEBelow(floor(logBelow(x) * BigInt(top), BigInt(bottom))) : 0n;
   spend(2, bitsOf(x) * Math.max(top, bottom));
   const more = BigInt(bottom - top);
   return root(more >= 0n ? x ** BigInt(top) * ONE ** more : x ** BigInt(top) / ONE ** -more, bottom);

@@ -43,7 +43,7 @@ export async function prove(source, options = {}) {
   const claims = version === 1n ? claimsFrom([promises[0].claim], 1n, p.shape, p.epsilon, names) : p.claims;
   const channel = channelOf(document.get("channel"), p.shape);
   const sizes = new Map(p.useful.map(({ name, labels }) => [name, labels.length]));
-  withBudget(() => {
+  withBudget(source.length, () => {
     claims.forEach((claim, i) => {
       const where = (error) => new ProtocolError(version === 1n ? error.message : `Guarantee ${i + 1}: ${error.message}`);
       explained(where, () => checkPromise(claim, promises[i], channel, p.shape, sizes));

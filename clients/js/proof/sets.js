@@ -239,8 +239,8 @@ class TotalVariation extends Everything {
     if (!this.isSeen(s)) return super.bounds(s, q);
     const [most, least, total] = [largest(q), smallest(q), this.totals[s]];
     const y = positive(total * ONE - this.delta);
-    const high = most * ONE - fall(this.counts[s], q.map((x) => most - x), y) / total;
-    return [high, least * ONE + fall(this.counts[s], q.map((x) => x - least), y) / total];
+    const high = most * ONE - new Fall(this.counts[s], q.map((x) => most - x)).at(y) / total;
+    return [high, least * ONE + new Fall(this.counts[s], q.map((x) => x - least)).at(y) / total];
   }
 
   isShown(E, first, second) {
@@ -253,10 +253,11 @@ class TotalVariation extends Everything {
     const [C, w] = [most[0] + most[1], n1 + n2];
     const K = positive(w - this.delta);
     const [low, high] = [positive(K - n2), n1 < K ? n1 : K];
-    const places = [low, high, ...corners(counts[0], gaps[0]), ...corners(counts[1], gaps[1]).map((y) => K - y)];
+    const falls = gaps.map((some, i) => new Fall(counts[i], some));
+    const places = [low, high, ...falls[0].corners, ...falls[1].corners.map((y) => K - y)];
     return places.every((y) => {
       if (y < low || y > high) return true;
-      const [L1, L2] = [fall(counts[0], gaps[0], y), fall(counts[1], gaps[1], K - y)];
+      const [L1, L2] = [falls[0].at(y), falls[1].at(K - y)];
       const b = L1 - L2 + C * w; // C m² - b m + L1 w ≥ 0 for y ≤ m ≤ y + w - K
       const ends = [y, y + w - K];
       if (C > 0n && 2n * C * ends[0] < b && b < 2n * C * ends[1]) return b * b <= 4n * C * L1 * w;
@@ -268,21 +269,30 @@ class TotalVariation extends Everything {
 const positive = (x) => (x > 0n ? x : 0n);
 const byGap = (gaps) => [...gaps.keys()].sort((i, j) => (gaps[i] < gaps[j] ? -1 : gaps[i] > gaps[j] ? 1 : i - j));
 
-/** Where the slope of L changes. */
-function corners(counts, gaps) {
-  let total = 0n;
-  return [0n, ...byGap(gaps).map((u) => (total += counts[u] * ONE))];
-}
-
-/** L(y): the least Σ gap_u b_u over 0 ≤ b ≤ counts of sum y. */
-function fall(counts, gaps, y) {
-  spend(4 * gaps.length);
-  let total = 0n;
-  for (const u of byGap(gaps)) {
-    const b = counts[u] * ONE < y ? counts[u] * ONE : y;
-    [total, y] = [total + gaps[u] * b, y - b];
+/** L(y): the least Σ gap_u b_u over 0 ≤ b ≤ counts of sum y. It is linear between its corners. */
+class Fall {
+  constructor(counts, gaps) {
+    spend(8 * gaps.length);
+    const order = byGap(gaps);
+    this.slopes = order.map((u) => gaps[u]);
+    [this.corners, this.values] = [[0n], [0n]];
+    order.forEach((u, i) => {
+      const full = counts[u] * ONE;
+      this.corners.push(this.corners[i] + full);
+      this.values.push(this.values[i] + gaps[u] * full);
+    });
   }
-  return total;
+
+  at(y) {
+    spend(8);
+    let [low, high] = [0, this.slopes.length - 1]; // the last corner below y, or the first of all
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.corners[middle] < y) low = middle;
+      else high = middle - 1;
+    }
+    return this.values[low] + this.slopes[low] * (y - this.corners[low]);
+  }
 }
 
 // ---- with a proof that the set is as large as its level asks for

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from rldp.cli import show
-from rldp.errors import MissingExtraError
+from rldp.errors import LabelWarning, MissingExtraError
 
 
 def studio(
@@ -36,6 +37,7 @@ def studio(
             raise
         raise MissingExtraError("The studio needs its extra: pip install 'rldp[studio]'.") from None
 
+    warnings.simplefilter("ignore", LabelWarning)  # the page says what is odd about labels
     server = Studio(data, port)
     show.note(f"rldp studio: {server.address}   (Ctrl-C to end)")
     with suppress(KeyboardInterrupt):  # the way to end it

@@ -93,6 +93,7 @@ def design_questionnaire(
     encoding: str | None = None,
     effort: str = "normal",
     workers: int | None = None,
+    begun: Callable[[Workload], object] | None = None,
     progress: BlockProgress | None = None,
     **layers: Any,
 ) -> Questionnaire:
@@ -122,6 +123,7 @@ def design_questionnaire(
         encoding: of a text file.
         effort: "quick", "normal" or "thorough", for every block.
         workers: processes at most; None for one on each processor where that is worth it.
+        begun: called with the `Workload` once the tables are counted, before the first design.
         progress: called with the number of designs that are done, that of all so far planned, and
             the name of the last one.
         layers: `epsilon_given_u`, `epsilon_all`, `epsilon_given_part` and `protocol` as in
@@ -138,6 +140,8 @@ def design_questionnaire(
     wanted = _Wanted.of(goal)
     tables, pairs = _tables(data, sensitive, useful, blocks, wanted, missing, levels, encoding)
     chosen = list(tables)
+    if begun is not None:
+        begun(workload([tables[block] for block in chosen], effort, workers))
     budget = _Budget.of(alpha, chosen, uncertainty)
     columns = next(iter(tables.values())).schema.sensitive
     joint = _joint_levels(epsilon, columns)

@@ -47,7 +47,7 @@ def check_with_intervals(document: dict[str, Any]) -> None:
     if balls.flint is None:
         message = "Interval arithmetic needs python-flint: pip install 'rldp[intervals]'."
         raise MissingExtraError(message)
-    with balls.flint.ctx.workprec(balls.PRECISION), work.budget():
+    with balls.flint.ctx.workprec(balls.PRECISION), work.budget(document):
         try:
             _check(document)
         except (AttributeError, IndexError, KeyError, TypeError) as error:

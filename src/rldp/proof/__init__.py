@@ -168,7 +168,7 @@ def check(document: dict[str, Any]) -> Proof:
     Traceback (most recent call last):
     rldp.proof.parsing.ProofError: Not proved: output 0 at s = 0 against s = 1.
     """
-    with budget():
+    with budget(document):
         return _checked(document)
 
 

@@ -14,6 +14,7 @@ from rldp.proof.work import spend
 ONE = 1 << 128
 BITS = 384  # working precision for exp and the χ² law
 _WIDTH = 160  # working precision for logarithms
+_HIGH = 32  # a degree from which on roots take more work than logarithms
 PI = Fraction(  # an upper bound of π: rounded up at the 99th decimal
     "3.1415926535897932384626433832795028841971693993751"
     "05820974944592307816406286208998628034825342117068"
@@ -48,7 +49,13 @@ def root(n: int, k: int) -> int:
 
 
 def power_below(x: int, top: int, bottom: int) -> int:
-    """The integer part of x^(top/bottom), both in units of 1/ONE."""
+    """A lower bound of x^(top/bottom), both in units of 1/ONE: its integer part for low degrees.
+
+    Roots of high degrees are of numbers with thousands of digits, so these go by logarithms, and
+    lose a part of 2^-120.
+    """
+    if max(top, bottom) > _HIGH:
+        return power_of_e_below(log_below(x) * top // bottom) if x else 0
     more = bottom - top
     spend(2, x.bit_length() * max(top, bottom))
     return root(x**top * ONE**more if more >= 0 else x**top // ONE**-more, bottom)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -348,8 +349,8 @@ class TotalVariationSet(Set):
         needs("Lemma 3", self.is_seen(s), len(q) == len(self.counts[s]), self.budget > 0)
         y = max(0, total * ONE - self.budget)
         up, down = [max(q) - x for x in q], [x - min(q) for x in q]
-        high = max(q) * ONE - _fall(self.counts[s], up, y) // total
-        return high, min(q) * ONE + _fall(self.counts[s], down, y) // total
+        high = max(q) * ONE - _Fall(self.counts[s], up).at(y) // total
+        return high, min(q) * ONE + _Fall(self.counts[s], down).at(y) // total
 
     def room(self, E: int, mu: Triple | None, first: Side, second: Side) -> int | None:  # noqa: ARG002  # some sets need not look
         """Lemma 4 for c_1 = a1 q1 and c_2 = -E a2 q2: no more than that there is room."""
@@ -363,29 +364,34 @@ class TotalVariationSet(Set):
         kept = max(0, w - self.budget)
         needs("Lemma 4", 0 <= kept < w)
         least, most = max(0, kept - self.totals[s2] * ONE), min(self.totals[s1] * ONE, kept)
-        places = {least, most, *_corners(n1, gaps1), *(kept - y for y in _corners(n2, gaps2))}
-        for y in places:
+        fall1, fall2 = _Fall(n1, gaps1), _Fall(n2, gaps2)
+        for y in {least, most, *fall1.corners, *(kept - y for y in fall2.corners)}:
             if least <= y <= most:
-                L1, L2 = _fall(n1, gaps1, y), _fall(n2, gaps2, kept - y)
+                L1, L2 = fall1.at(y), fall2.at(kept - y)
                 if not _is_above(L1, L2, C, w, y, y + w - kept):
                     return None
         return 0
 
 
-def _corners(counts: list[int], gaps: list[int]) -> list[int]:
-    """Where the slope of L changes."""
-    order = sorted(range(len(gaps)), key=gaps.__getitem__)
-    return [y * ONE for y in accumulate((counts[u] for u in order), initial=0)]
+class _Fall:
+    """L(y): the least Σ gap_u b_u over 0 ≤ b ≤ counts with sum y, which is not above their sum.
 
+    It is linear between corners, at which the cells with the smaller gaps are full.
+    """
 
-def _fall(counts: list[int], gaps: list[int], y: int) -> int:
-    """L(y): the least Σ gap_u b_u over 0 ≤ b ≤ counts with sum y, which is not above their sum."""
-    spend(4 * len(gaps))
-    total = 0
-    for u in sorted(range(len(gaps)), key=gaps.__getitem__):
-        b = min(counts[u] * ONE, y)
-        total, y = total + gaps[u] * b, y - b
-    return total
+    def __init__(self, counts: list[int], gaps: list[int]) -> None:
+        spend(8 * len(gaps))
+        order = sorted(range(len(gaps)), key=gaps.__getitem__)
+        self._slopes = [gaps[u] for u in order]
+        full = [counts[u] * ONE for u in order]
+        self.corners = list(accumulate(full, initial=0))
+        self._values = list(accumulate(map(int.__mul__, full, self._slopes), initial=0))
+
+    def at(self, y: int) -> int:
+        """L(y), by the last corner that is below y."""
+        spend(8)
+        i = max(0, bisect_left(self.corners, y) - 1)
+        return self._values[i] + self._slopes[i] * (y - self.corners[i])
 
 
 def _is_above(L1: int, L2: int, C: int, w: int, low: int, high: int) -> bool:

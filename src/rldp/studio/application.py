@@ -116,7 +116,7 @@ def _answer(session: Session, step: Step) -> Endpoint:
 def _upload(session: Session) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         content = await request.body()
-        name = request.query_params.get("name", "")[:200]
+        name = request.query_params.get("name", "")
         answer = await _in_thread(data.upload, session, name, content)
         return JSONResponse(plain(answer))
 

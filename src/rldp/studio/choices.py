@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rldp.checks import LARGEST_EPSILON
+from rldp.checks import LARGEST_EPSILON, as_float, shown
 from rldp.designing.catalogue import BEST, NAMES
 from rldp.designing.stack import AUTO, LEAST_FALLBACK, PART_FACTOR
 from rldp.errors import RldpError
@@ -184,13 +184,13 @@ def number(
 ) -> float:
     """A number above `low` and at most, or with `below` less than, `high`."""
     value = body.get(field, default)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
-        raise FieldError(field, f"Expected a number, got {_shown(value)}.")
-    if not low < value <= high or (below and value == high):
+    found = as_float(value)
+    if not math.isfinite(found):
+        raise FieldError(field, f"Expected a number, got {shown(value)}.")
+    if not low < found <= high or (below and found == high):
         sign = "<" if below else "≤"
-        raise FieldError(field, f"Expected {low:g} < {field} {sign} {high:g}, got {value:g}.")
-    return float(value)
+        raise FieldError(field, f"Expected {low:g} < {field} {sign} {high:g}, got {found:g}.")
+    return found
 
 
 def _text(body: Mapping[str, Any], field: str, advice: str) -> str:
@@ -203,7 +203,7 @@ def _text(body: Mapping[str, Any], field: str, advice: str) -> str:
 def _names(body: Mapping[str, Any], field: str) -> tuple[str, ...]:
     value = body.get(field, [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise FieldError(field, f"Expected a list of column names, got {_shown(value)}.")
+        raise FieldError(field, f"Expected a list of column names, got {shown(value)}.")
     if field == "sensitive" and not value:
         raise FieldError(field, "Choose at least one column to protect.")
     return tuple(value)
@@ -212,9 +212,5 @@ def _names(body: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _one_of(body: Mapping[str, Any], field: str, known: tuple[str, ...], default: str) -> str:
     value = body.get(field, default)
     if value not in known:
-        raise FieldError(field, f"Expected one of {', '.join(known)}, got {_shown(value)}.")
+        raise FieldError(field, f"Expected one of {', '.join(known)}, got {shown(value)}.")
     return str(value)
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:60]

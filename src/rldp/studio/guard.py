@@ -20,6 +20,7 @@ from rldp.web import LOOPBACK_NAMES, App, Message, Receive, Scope, Send, guarded
 
 TOKEN_HEADER = "x-studio-token"
 UPLOADS = ("/api/files",)  # where the body is a file
+_DIGITS = 15  # of the length of a body that is read
 _JSON, _FILE = "application/json", "application/octet-stream"
 
 
@@ -79,9 +80,10 @@ class Guard:
             return 415, f"Expected content of type {expected}."
         length = headers.get("content-length", "0")
         limit = self._limit(scope["path"])
-        if not length.isdigit():
+        if not (length.isascii() and length.isdigit()):
             return 400, "Expected a length in digits."
-        return (413, self._size_message(limit)) if int(length) > limit else None
+        is_large = len(length) > _DIGITS or int(length) > limit
+        return (413, self._size_message(limit)) if is_large else None
 
     @property
     def _hosts(self) -> tuple[str, ...]:

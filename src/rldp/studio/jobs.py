@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -187,6 +187,10 @@ class Jobs:
     def __len__(self) -> int:
         """How many are remembered."""
         return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        """Those that are remembered."""
+        return iter(list(self._jobs.values()))
 
     def running(self) -> list[Job]:
         """Those that have not ended."""

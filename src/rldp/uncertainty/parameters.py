@@ -66,7 +66,7 @@ class Parameter:
             return value
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ParameterError(
                 f"Expected {self.name} as JSON, got {shown(value)}.", argument=self.name
             ) from None
@@ -211,4 +211,10 @@ class Tables(Parameter):
 
     def written(self, argument: Any) -> Any:
         """Texts such as 1/3."""
-        return [[[str(x) for x in row] for row in table] for table in argument]
+        try:
+            return [[[str(x) for x in row] for row in table] for table in argument]
+        except (TypeError, ValueError):  # no such lists, or more digits than Python converts
+            raise ParameterError(
+                f"Expected {self.name} as a list of tables of numbers, got {shown(argument)}.",
+                argument=self.name,
+            ) from None

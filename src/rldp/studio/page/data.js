@@ -200,6 +200,7 @@ function joint(table, state) {
   else if (lost) notes.push(`Missing values (${lost}) are kept as the label ${table.missing_label}.`);
   if (table.empty_cells) notes.push(`${table.empty_cells} cells are empty: nobody with these values was seen, and nothing is assumed about them.`);
   if (table.empty_rows.length) notes.push(`Never seen: ${table.empty_rows.join(", ")}.`);
+  notes.push(...table.remarks);
   return [
     h(
       "div",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from rldp.checks import shown
 from rldp.studio import code
 from rldp.studio.answers import FieldError, bits
 from rldp.studio.choices import Choice
 from rldp.studio.session import Session
 from rldp.studio.uploads import Loaded
+from rldp.tables.schema import doubles_in_words, no_answers_in_words
 from rldp.tables.tally import MISSING_LABEL
 
+_LONGEST_NAME = 255  # as most systems allow
 _HEADS_OFF = 1000  # levels beyond which a column is an identifier rather than a category
 
 
@@ -36,7 +39,13 @@ def _advice(column: dict[str, Any], file: Loaded) -> str:
 
 
 def upload(session: Session, name: str, content: bytes) -> dict[str, Any]:
-    """Take a file."""
+    """Take a file; its name is shown, and stands in the code that the page hands out."""
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise FieldError(
+            "data",
+            f"Expected the name of a file of at most {_LONGEST_NAME} printable characters, got "
+            f"{shown(name)}: rename it.",
+        )
     return described(session, session.add_file(name, content))
 
 
@@ -68,5 +77,10 @@ def joint_table(session: Session, body: dict[str, Any]) -> dict[str, Any]:
         "entropy_bits": bits(table.entropy),
         "missing": {name: count for name, count in chosen.items() if count},
         "missing_label": MISSING_LABEL,
+        "remarks": [
+            remark
+            for column in (*schema.sensitive, *schema.useful)
+            for remark in (*doubles_in_words(column), *no_answers_in_words(column))
+        ],
         "code": code.snippets("data", choice, file.name),
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
+from rldp.checks import is_one_of, shown
 from rldp.errors import DataError, RldpError
 from rldp.estimation.export import figure_records
 from rldp.estimation.sample_size import plan
@@ -54,8 +54,8 @@ def release(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     choice = Choice.from_request(body)
     p = session.design(choice)
     kind = body.get("format", "csv")
-    if kind not in FORMATS:
-        raise FieldError("format", f"Expected one of {', '.join(FORMATS)}, got {kind!r}.")
+    if not is_one_of(kind, FORMATS):
+        raise FieldError("format", f"Expected one of {', '.join(FORMATS)}, got {shown(kind)}.")
     file = session.file(choice.data if body.get("records") is None else str(body["records"]))
     frame = people(session.table(choice)) if file.frame is None else file.frame
     is_shuffled = body.get("shuffle", True) is True
@@ -100,8 +100,8 @@ def estimate(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     choice = Choice.from_request(body)
     p = session.design(choice)
     method = body.get("method", "inversion")
-    if method not in _METHODS:
-        raise FieldError("method", f"Expected one of {', '.join(_METHODS)}, got {method!r}.")
+    if not is_one_of(method, _METHODS):
+        raise FieldError("method", f"Expected one of {', '.join(_METHODS)}, got {shown(method)}.")
     level = number(body, "level", 0.0, 1.0, 0.95, below=True)
     reports = session.file(str(body.get("reports", "")))
     if reports.frame is None:
@@ -141,7 +141,7 @@ def needed(session: Session, body: dict[str, Any]) -> dict[str, Any]:
     level = number(body, "level", 0.0, 1.0, 0.95, below=True)
     cell = body.get("cell") or None
     if cell is not None and not isinstance(cell, dict):
-        raise FieldError("cell", f"Expected column and label, got {json.dumps(cell)[:60]}.")
+        raise FieldError("cell", f"Expected column and label, got {shown(cell)}.")
     try:
         found = plan(p, margin, cell=cell, level=level)
     except DataError as error:
