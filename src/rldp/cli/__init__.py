@@ -41,6 +41,7 @@ from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
 from rldp.cli.export_matrix import export_matrix
+from rldp.cli.form import form
 from rldp.cli.public import public
 from rldp.cli.regress import regress
 from rldp.cli.release import new_key, release
@@ -73,6 +74,7 @@ _COMMANDS = (
     sheet,
     classic,
     export_matrix,
+    form,
     release,
     new_key,
     collect,
