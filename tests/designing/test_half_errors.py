@@ -12,8 +12,7 @@ import pytest
 import rldp
 from rldp.designing import inner_sets
 from rldp.designing.bounds import BoundProblem
-from rldp.designing.bounds.halves import half_errors
-from rldp.designing.bounds.inner import inner_error
+from rldp.designing.bounds.inner import half_errors, inner_error
 from rldp.designing.inner_sets import Regions
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.problem import EFFORTS

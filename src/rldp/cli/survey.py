@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rldp._types import Array
 from rldp.errors import DataError, FileError, ParameterError
 
 if TYPE_CHECKING:
+    from rldp._types import Array
     from rldp.estimation.sample_size import Stratum
 
 Weights = Annotated[

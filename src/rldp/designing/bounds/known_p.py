@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
-from rldp.designing.bounds.given_u import factors_given_u
-from rldp.designing.bounds.problem import BoundProblem, second_moment
+from rldp.designing.bounds.problem import BoundProblem, factors_given_u, second_moment
 from rldp.designing.ceilings import is_around
 from rldp.designing.masters import simple_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster

@@ -34,6 +34,7 @@ from rldp.designing.polyopt.relaxed import (
     SLOW_ROUNDS,
     RelaxedRounds,
     StabilityCentre,
+    ZeroCells,
 )
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.tau import Pricing, TauBisection, TauGrid, columns_of_pricing
@@ -53,7 +54,7 @@ _CLOSED, _CLOSED_SHARE = 1e-9, 1e-7  # gap that counts as closed; relative to th
 _ROUNDING = 1e-13  # against rounding: a smaller reduced cost is 0
 
 _START = 0.05  # of the work that is left, for the duals to start from
-_RELAXED = 0.7  # for rounds on the relaxed master,
+_RELAXED = 0.6  # for rounds on the relaxed master,
 _IMPROVE = 0.2  # for whole columns, and for the rounds if the last proof took long
 _REPEAT = 0.85  # after which no phase is repeated
 _PROOF_RESERVE = 1.5  # times the last proof's work is kept for the next one
@@ -125,6 +126,7 @@ class LargeTableSearch:
         """Take P̂, the blocks, e^ε, and whether only pairs s1 ≠ s2 are compared."""
         self._p_su = p_su
         self._grid = TauGrid(blocks, factor, distinct=distinct)
+        self._zero_cells = ZeroCells(blocks)
         self._centre = StabilityCentre(p_su)  # its bound holds for the τ's of the grid
         self._certified = np.inf  # the bound for all τ
 
@@ -169,7 +171,7 @@ class LargeTableSearch:
         self, master: Master, clock: Clock, end: float, progress: SearchProgress
     ) -> None:
         """Repeat all phases until the gap is closed, the clock is over, or it hardly shrinks."""
-        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, master)
+        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, self._zero_cells, master)
         value, proof_work, is_going = master.solved().value, 0.0, True
         while is_going:
             before, last = self._certified - value, clock.after(_REPEAT, end)
@@ -190,7 +192,7 @@ class LargeTableSearch:
             progress(value, self._certified)
             for tau, columns, _ in found:
                 self._grid.add(tau)
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
                 rounds.relaxed.add_columns(columns)
             self._centre.hold_for(max((most for *_, most in found), default=0.0))
             gap = self._certified - value
@@ -208,10 +210,10 @@ class LargeTableSearch:
             if gap <= CLOSED_GAP * optimum.value or is_over():
                 break
             optimum = self._add_of_known_vertices(master, optimum, known, is_over)
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = self._priced_columns(duals, optimum.value, step)
             if len(new):
-                master.add(new)
+                master.add(self._zero_cells.copied(new))
                 optimum = master.solved()
             elif gap == centre.bound - optimum.value:
                 if step == 1:
@@ -228,7 +230,7 @@ class LargeTableSearch:
         """Add the best products of vertices that are known already, in rounds."""
         is_slow = False
         while not is_slow:
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = [
                 columns_of_pricing(one, duals, self._p_su, LEAST_REDUCED_COST, many=True)
                 for one in known
@@ -236,7 +238,7 @@ class LargeTableSearch:
             if not any(map(len, new)) or is_over():
                 break
             for columns in new:
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
             before, optimum = optimum.value, master.solved()
             is_slow = optimum.value - before < SLOW * (self._centre.bound - before)
         return optimum
