@@ -101,9 +101,9 @@ class Constant(NamedTuple):
 
 
 VALUES: Mapping[str, tuple[Any, ...]] = {  # where half and double say little
-    "rounds._NEARER": (0.64, 0.9),
+    "masters._NEARER": (0.64, 0.9),
     "rounds._NEW": (2, 6),
-    "rounds._DIGITS": (5, 9),
+    "masters._DIGITS": (5, 9),
     "oracles.flips._FACTORS": ((1.4, 1.06), (1.1, 1.015)),
     "oracles.flips._WHOLE": ((2.7, 1.3), (54.6, 7.4, 2.7, 1.6, 1.3, 1.08, 1.04, 1.02)),
     "oracles.flips._MOST_S": (8, 128),
@@ -137,6 +137,7 @@ LIMITS = {  # of an effort
     "rounds_work": Line("nominal seconds of a search, times the usual ones", (0.5, 2.0)),
     "divisions": Line("how often bounds divide the columns into regions", (1,)),
 }
+OF_INFORMATION = ("boxes", "products")  # oracles
 OF_OTHER_SEARCHES = ("rounds", "boxes", "protocols", "work", "is_bounded")
 
 
@@ -156,7 +157,7 @@ def _always(value: object) -> Callable[[Any], Any]:
     return lambda _: lambda *_args: value
 
 
-def _random_starts(seed: int) -> Callable[[Any], Any]:
+def random_starts(seed: int) -> Callable[[Any], Any]:
     def instead(init: Any) -> Any:
         def changed(self: Any, *args: Any, **options: Any) -> None:
             init(self, *args, **options)
@@ -170,14 +171,14 @@ def _random_starts(seed: int) -> Callable[[Any], Any]:
 def _without_oracle(is_left_out: Callable[[str, bool], bool]) -> Callable[[Any], Any]:
     """Leave out those of which a function of the name, and of being the last, says so."""
 
-    def instead(run: Any) -> Any:
-        def changed(self: Any, oracles: Sequence[Any], *others: Any) -> None:
+    def instead(rounds: Any) -> Any:
+        def changed(master: Any, turns: Sequence[Any], *others: Any) -> None:
             left = [
-                oracle
-                for oracle in oracles
-                if not is_left_out(type(oracle).__name__, oracle is oracles[-1])
+                turn
+                for turn in turns
+                if not is_left_out(type(turn.oracle).__name__, turn is turns[-1])
             ]
-            run(self, left, *others)
+            rounds(master, left, *others)
 
         return changed
 
@@ -190,30 +191,30 @@ def _without_bound(name: str) -> Callable[[Any], Any]:
 
 SWITCHES = (
     *(
-        Switch(f"other random starts, {n}", "rounds.Rounds.__init__", _random_starts(n))
+        Switch(f"other random starts, {n}", "masters.Quadratic.__init__", random_starts(n))
         for n in (1, 2, 3)
     ),
     Switch("outputs of closed forms to begin with", "programmes._columns", _always(None)),
     Switch("columns of S to begin with", "least_error._is_about_s", _always(value=False)),
     Switch(
         "columns of SRR to begin with",
-        "rounds.simple_columns",
+        "masters.simple_columns",
         lambda begin: lambda shape, factor, **_: begin(shape, factor, distinct=False),
     ),
     Switch(
         "random subsets, to begin with and among the starts of a round",
-        "rounds.Rounds._subsets",
+        "masters.Quadratic._subsets",
         lambda subsets: lambda self, _, share: subsets(self, 0, share[:0] if share.ndim else share),
     ),
     Switch("columns from classes of U to begin with", "least_error.is_large", _always(value=False)),
     Switch(
         "oracle: Cones, conditionals of a pair of S values apart",
-        "rounds.Rounds.run",
+        "least_error.rounds",
         _without_oracle(lambda name, is_last: name == "Cones" and not is_last),
     ),
     Switch(
         "oracle: Cones, what a pair shares",
-        "rounds.Rounds.run",
+        "least_error.rounds",
         _without_oracle(lambda name, is_last: name == "Cones" and is_last),
     ),
 )
@@ -225,14 +226,13 @@ RIVALS = (
 
 
 def oracles() -> list[str]:
-    """The classes in `oracles` that offer columns."""
+    """The classes in `oracles` that offer columns for the least error."""
     found = []
     for path in sorted((_folder() / "oracles").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if not isinstance(node, ast.ClassDef) or node.bases:
+            if not isinstance(node, ast.ClassDef) or path.stem in OF_INFORMATION:
                 continue
-            methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-            if "columns" in methods:
+            if any(isinstance(base, ast.Name) and base.id == "Oracle" for base in node.bases):
                 found.append(node.name)
     return found
 
@@ -325,7 +325,7 @@ def changes() -> list[Change]:
     found += [Change(one.words, "left out", one.words, switch=one) for one in SWITCHES[3:]]
     for name in oracles():
         title = f"oracle: {name}"
-        switch = Switch(title, "rounds.Rounds.run", _without_oracle(partial(_is_called, name)))
+        switch = Switch(title, "least_error.rounds", _without_oracle(partial(_is_called, name)))
         found.append(Change(title, "left out", title, switch=switch))
     for name in import_module(f"{PACKAGE}.bounds.registry").BOUNDS:
         title = f"bound: {name}"

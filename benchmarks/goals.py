@@ -20,8 +20,8 @@ import rldp
 from benchmarks import goal_peers
 from benchmarks.timing import Effort, show
 from rldp._types import Array
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.problem import Problem
+from rldp.designing.tuning import closed_form_for_goal
 from rldp.utility.goal import CELLS, Goal, information_matrix
 
 EPSILON = 1.0

@@ -6,7 +6,6 @@ of them, and where a search stops.
 
 from __future__ import annotations
 
-import os
 import signal
 import zlib
 from collections import defaultdict
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rldp.designing.problem import EFFORTS, Effort
+from tests.support.effort import IS_WHOLE
 from tests.support.work import clock, searching_modules
 
 settings.register_profile(
@@ -29,9 +29,8 @@ settings.load_profile("laws")
 
 
 def pytest_addoption(parser):
-    whole = os.environ.get("RLDP_WHOLE_TESTS", "") not in ("", "0")
-    text = "run every case of tests that are marked `sampled` (also RLDP_WHOLE_TESTS=1)"
-    parser.addoption("--whole", action="store_true", default=whole, help=text)
+    text = "run every case of tests that are marked `sampled`; RLDP_WHOLE_TESTS=1 does so too"
+    parser.addoption("--whole", action="store_true", default=IS_WHOLE, help=text)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -78,12 +78,13 @@ def test_everything_is_that_of_the_matrix(seed, monkeypatch):
     whole, expected = channel.comparisons(), dense.comparisons()
     for one, two in zip(whole[:4], expected[:4], strict=True):
         assert np.array_equal(one, two)
-    monkeypatch.setattr(module, "_AT_ONCE", 40)
+    monkeypatch.setattr(module, "AT_ONCE", 40)
     blocks = list(channel.comparison_blocks())
     assert len(blocks) > 1
     assert np.array_equal(np.concatenate([b.vectors for b in blocks]), whole.vectors)
     assert np.array_equal(np.concatenate([b.symbol for b in blocks]), whole.symbol)
-    assert np.array_equal(channel._build(), dense.Q)
+    del channel.matrix  # it is kept, and made again here
+    assert np.array_equal(channel.matrix, dense.Q)
 
 
 @pytest.mark.parametrize("bits", [3, 20, 62])
@@ -111,7 +112,7 @@ def test_the_text_of_a_partition_is_one_number(n, k):
     """Read here by dividing: the last value is the lowest digit."""
     rng = np.random.default_rng(n)
     classes = rng.permutation(np.append(np.arange(k), rng.integers(0, k, n - k)))
-    text = module._partition_text(classes.astype(np.uint16))
+    text = module.partition_text(classes.astype(np.uint16))
     size, count, digits = text.split(":")
     each = 2 ** (k - 1).bit_length()
     number, found = int(digits or "0", 16), []
@@ -120,7 +121,7 @@ def test_the_text_of_a_partition_is_one_number(n, k):
         found.append(x)
     assert (int(size), int(count), number) == (n, k, 0)
     assert found[::-1] == classes.tolist()
-    assert module._classes_from(text, "u") == classes.tolist()
+    assert module.classes_from(text, "u") == classes.tolist()
 
 
 def test_columns_are_taken_whatever_their_classes_are_called():

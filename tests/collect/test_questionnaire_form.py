@@ -47,17 +47,16 @@ def test_a_device_is_asked_for_one_block_and_keeps_it(tmp_path):
         for _ in range(6):
             context = browser.new_context(locale="en")
             context.set_default_timeout(PATIENCE)
-            page, requests = context.new_page(), []
-            page.on("request", requests.append)
+            page = context.new_page()
             page.goto(server.form)
             columns = asked(page)
             (name,) = columns - {"income"}
             assert name in COLUMNS
             page.reload()
             assert asked(page) == columns  # another visit is no other draw
-            answer(page, name)
-            sent = [request.post_data for request in requests if request.method == "POST"]
-            (report,) = json.loads(sent[0])["reports"]
+            with page.expect_request(lambda request: request.method == "POST") as sent:
+                answer(page, name)
+            (report,) = json.loads(sent.value.post_data)["reports"]
             assert set(report) == {"id", "protocol", "report"}
             assert report["protocol"] == small().fingerprint
             assert report["report"].startswith(f"{small().names.index(name)} ")

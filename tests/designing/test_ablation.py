@@ -27,7 +27,7 @@ def in_a_process(change):
 def test_every_constant_says_what_it_is_for():
     found = ablation.constants()
     assert [name for name, one in found.items() if not one.words] == []
-    assert {"rounds._NEARER", "oracles.flips._FACTORS", "polyopt.tau._TAUS"} <= set(found)
+    assert {"masters._NEARER", "oracles.flips._FACTORS", "polyopt.tau._TAUS"} <= set(found)
     assert set(ablation.VALUES) <= set(ablation.knobs())
 
 

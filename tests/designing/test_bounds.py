@@ -13,7 +13,7 @@ import rldp
 from rldp.designing.bounds import BOUNDS, BoundProblem, best_bound, given_u, known_p
 from rldp.designing.bounds.given_u import factor, multipliers, patterns, proved
 from rldp.designing.bounds.pairs_of_columns import pairs_of_columns
-from rldp.designing.bounds.problem import second_moment
+from rldp.designing.bounds.problem import factors_given_u, second_moment
 from rldp.designing.problem import EFFORTS
 from rldp.presentation import texts
 from rldp.utility.goal import Goal, goal_error
@@ -44,6 +44,7 @@ def problem(table, goal="cells", *, design=None, epsilon=1.0, given=1.0, also=()
 # --- against real designs ---
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("name", TABLES)
 def test_no_bound_exceeds_a_design(name, goal, monkeypatch):
@@ -59,6 +60,7 @@ def test_no_bound_exceeds_a_design(name, goal, monkeypatch):
         assert largest > 0.4 * p.error.total
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_nor_on_random_tables_and_levels(seed, monkeypatch):
@@ -203,12 +205,12 @@ def test_levels_chain_and_promises_for_all_distributions_count():
     table = TABLES["3×2"]
     levels = np.full((3, 3), np.inf)
     levels[0, 1] = levels[1, 2] = levels[2, 0] = 0.5
-    found = given_u.factors_given_u([rldp.Guarantee(rldp.GivenU(table), levels)])
+    found = factors_given_u([rldp.Guarantee(rldp.GivenU(table), levels)])
     assert np.log(found[0, 2]) == pytest.approx(1.0)
     everywhere = [rldp.Guarantee(rldp.AllDistributions(table), 0.3)]
-    assert np.log(given_u.factors_given_u(everywhere)[0, 1]) == pytest.approx(0.3)
+    assert np.log(factors_given_u(everywhere)[0, 1]) == pytest.approx(0.3)
     alone = [rldp.Guarantee(rldp.ChiSquareSet(table), 0.3)]
-    assert np.isinf(given_u.factors_given_u(alone)[0, 1])
+    assert np.isinf(factors_given_u(alone)[0, 1])
 
 
 def test_it_is_exact_for_s_alone_and_takes_wide_tables():

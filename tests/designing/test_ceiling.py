@@ -7,8 +7,8 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, KnownDistribution, Table
-from rldp.designing.optimal.chain_rule import chain_rule_bound
-from rldp.designing.optimal.stack_ceiling import reduced
+from rldp.designing.ceilings import chain_rule_bound
+from rldp.designing.programmes import reduced
 from rldp.designing.stack import stack
 from tests.support.polyhedra import exact_optimum
 

@@ -10,9 +10,9 @@ from scipy.stats import chi2
 
 import rldp
 from rldp.designing import coarser
+from rldp.designing.masters import Estimated, Quadratic
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.problem import EFFORTS, Problem
-from rldp.designing.rounds import Estimated, Rounds
 from rldp.designing.stack import stack
 
 CLASSES = np.array([0, 1, 2, 1, 0, 2, 2])
@@ -84,7 +84,7 @@ def test_they_are_a_better_beginning_than_random_subsets():
     dealt = coarser.coarser_columns(replace(problem, effort=effort), goal)
 
     def begun(seeds) -> float:
-        search = Rounds(
+        search = Quadratic(
             private.weights, goal, np.e, private.pulled_in, seeds=seeds, is_begun=seeds is not None
         )
         search.master.center(0.01)

@@ -11,7 +11,7 @@ from rldp.auditing.audit import worst_log_ratio
 from rldp.channel import DenseChannel
 from rldp.designing import compare as comparing
 from rldp.designing.closed_forms import closed_form
-from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.most_information import most_information
 from rldp.designing.problem import EFFORTS, Problem
 from rldp.uncertainty import Guarantee
 
@@ -68,9 +68,9 @@ def test_a_search_that_ends_below_a_smaller_level_is_replaced(monkeypatch):
 def test_columns_of_another_level_are_repaired_and_mixed_in(other):
     """Those of a larger level break ε, and are pulled in."""
     F = ChiSquareSet(rldp.datasets.jeffreys(2, 4, 1000, seed=1).table)
-    columns = optimal_columns(Problem((Guarantee(F, other),), effort=EFFORTS["quick"])).columns
+    columns = most_information(Problem((Guarantee(F, other),), effort=EFFORTS["quick"])).columns
     asked = Problem((Guarantee(F, 1.0),), effort=EFFORTS["quick"])
-    cold = optimal_columns(asked)
-    warm = optimal_columns(asked, late_seeds=columns)
+    cold = most_information(asked)
+    warm = most_information(asked, late_seeds=columns)
     assert warm.value >= cold.value - ROUNDING
     assert worst_log_ratio(DenseChannel(warm.Q), F) <= 1 + 1e-9

@@ -51,9 +51,9 @@ def test_a_large_table_ends_by_work_alone(monkeypatch):
     )
     assert np.array_equal(first.Q, second.Q)
     assert first.bound == second.bound
-    assert not first.is_hurried
+    assert first.ended == "work"
     more = best_columns(F.table.p_su, p_min, 1.0, distinct=True, deadline=Limit(1.0))
-    assert more.utility > first.utility  # so it was work that ended it
+    assert more.value > first.value  # so it was work that ended it
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from rldp import (
 from rldp.checks import LARGEST_EPSILON
 from rldp.designing.catalogue import COMPARED
 from rldp.designing.closed_forms import FAMILIES as NAMES
-from rldp.designing.optimal.half_budgets import half_budget_optimum
+from rldp.designing.inner_sets import half_budget_optimum
 from rldp.designing.solvers.linear import Programme
 from rldp.designing.solvers.work import Clock
 from tests.support import strategies as some

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import rldp
-from rldp.designing.bounds.region_moments import Moments, Multipliers, products
-from rldp.designing.bounds.regions import Relaxation
+from rldp.designing.bounds.regions import Moments, Multipliers, Relaxation, products
 from rldp.designing.least_error import least_error
+from rldp.designing.masters import Estimated
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.problem import EFFORTS, Problem
-from rldp.designing.rounds import Estimated
 from rldp.uncertainty import KnownDistribution
 from rldp.utility.goal import Goal
 from tests.support.least_errors import columns_at_known, least_second_moment

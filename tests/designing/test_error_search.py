@@ -11,14 +11,14 @@ from scipy.optimize import linprog
 
 import rldp
 from rldp import ChiSquareSet, Goal, ParameterError, Table
-from rldp.designing import error_programmes, rounds
+from rldp.designing import error_programmes, masters
 from rldp.designing.bounds.known_p_alone import error_ceiling
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.barrier_master import BarrierMaster
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.problem import EFFORTS, Problem
 from rldp.designing.stack import stack
+from rldp.designing.tuning import closed_form_for_goal
 from rldp.utility.goal import goal_error
 from tests.support.cone import inequalities
 from tests.support.least_errors import columns_at_known, least_second_moment
@@ -263,7 +263,7 @@ def test_many_cells_by_sorting():
     """6 × 20 cells: below every closed form with parameters for the goal."""
     F = ChiSquareSet(random_table(4, 6, 20))
     goal = Goal.named("cells", F.table)
-    few = replace(EFFORTS["quick"], protocols=3)
+    few = replace(EFFORTS["quick"], rounds_work=4.0)
     asked = Problem(stack(F, 1.0), goal, effort=few)
     found = error_programmes.optimal(asked, None)
     total = goal_error(found.Q, goal, F.table.p_su).total
@@ -301,11 +301,22 @@ def test_a_search_that_ends_early_gives_what_it_has(limit):
     assert rldp.verify(p)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sensitive", "useful", "most"),
+    [("race", "sex", 15.7), ("income", "marital-status", 4.22), ("income", "workclass", 3.11)],
+)
+def test_people_needed_stay_as_few(sensitive, useful, most, monkeypatch):
+    monkeypatch.setitem(EFFORTS, "quick", replace(EFFORTS["quick"], is_bounded=False))
+    F = ChiSquareSet(rldp.datasets.adult(sensitive, useful))
+    assert rldp.design(F, 1.0, goal="cells", effort="quick").error.total < most
+
+
 @pytest.mark.parametrize("name", ["optimal", "polyopt"])
 def test_masses_that_are_not_settled_break_nothing(name, monkeypatch):
     """As where time is over: a further output takes what the rows lack."""
-    monkeypatch.setattr(rounds, "_LAST_STEPS", 1)
-    monkeypatch.setattr(rounds, "_HARDLY", 0.5)
+    monkeypatch.setattr(masters, "_LAST_STEPS", 1)
+    monkeypatch.setattr(masters, "_HARDLY", 0.5)
     alone = {"epsilon_given_u": None, "epsilon_all": None}
     p = rldp.design(ChiSquareSet(SMALL), 1.0, name, goal="cells", effort="quick", **alone)
     assert rldp.verify(p)

@@ -10,10 +10,8 @@ from scipy.optimize import linprog
 
 import rldp
 from rldp import ChiSquareSet, FiniteKLSet, KLSet, RenyiSet, Table, TotalVariationSet
-from rldp.designing.optimal import half_budgets, half_regions
-from rldp.designing.optimal.half_budgets import half_budget_optimum
-from rldp.designing.optimal.half_regions import Ball, Region, Regions
-from rldp.designing.optimal.inner_simplices import inner_optimum
+from rldp.designing import inner_sets
+from rldp.designing.inner_sets import Ball, Region, Regions, half_budget_optimum, inner_optimum
 from rldp.designing.solvers.simple_polytope import SimplePolytope
 from rldp.designing.solvers.work import Clock
 
@@ -76,11 +74,11 @@ def test_any_two_conditionals_of_the_balls_occur_together(table, i):
 
 def refined(F, epsilon: float, n_rounds: int) -> Regions:
     regions = Regions(F, epsilon)
-    rounds = half_budgets._Rounds(F.table, epsilon, lambda: False)
+    cone = inner_sets._Cone(F.table, epsilon, Clock(np.inf))
     for _ in range(n_rounds):
-        rounds.close(regions.pricing())
-        regions.refine(rounds.in_use)
-        rounds.begin(regions)
+        cone.close(regions.pricing())
+        regions.refine(cone.in_use)
+        cone.begin(regions)
     return regions
 
 
@@ -134,7 +132,7 @@ def test_forged_regions_lose_private_columns(forged, monkeypatch):
     p = rldp.design(F, epsilon, "optimal", goal="information", effort="quick")
     columns = private_columns(p)
     if forged == "shares":
-        monkeypatch.setattr(half_regions, "_SHARE", 0.9)
+        monkeypatch.setattr(inner_sets, "_HALF", 0.9)
     else:
         monkeypatch.setattr(Regions, "_keys", wrong_ends)
     regions = refined(F, epsilon, 6)

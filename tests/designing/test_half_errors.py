@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import rldp
+from rldp.designing import inner_sets
 from rldp.designing.bounds import BoundProblem
-from rldp.designing.bounds.halves import half_errors
-from rldp.designing.bounds.inner import inner_error
-from rldp.designing.optimal import half_regions
-from rldp.designing.optimal.half_regions import Regions
+from rldp.designing.bounds.inner import half_errors, inner_error
+from rldp.designing.inner_sets import Regions
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.problem import EFFORTS
+from rldp.designing.simplex_errors import SimplexPricing
 from rldp.utility.goal import Goal
 
 E = float(np.exp(1.0))
@@ -131,7 +130,7 @@ def test_forged_regions_are_caught(forged, monkeypatch):
     """The negative control of the test above."""
     F = rldp.ChiSquareSet(TABLES["3×3"])
     if forged == "shares":
-        monkeypatch.setattr(half_regions, "_SHARE", 0.9)
+        monkeypatch.setattr(inner_sets, "_HALF", 0.9)
     else:
         monkeypatch.setattr(Regions, "_keys", wrong_ends)
     assert private_excess(F, 20) > 1e-3

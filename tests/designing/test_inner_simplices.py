@@ -9,7 +9,7 @@ import pytest
 
 import rldp
 from rldp import ChiSquareSet, KLSet, Table
-from rldp.designing.optimal.inner_simplices import inner_optimum, inner_simplices, inscribed
+from rldp.designing.inner_sets import inner_optimum, inner_simplices, inscribed
 from rldp.designing.solvers.work import Clock
 
 TABLES = [

@@ -9,10 +9,10 @@ import pytest
 
 import rldp
 from rldp import AllDistributions, ChiSquareSet, GivenU, Guarantee, ParameterError, Table
+from rldp.designing.ceilings import chain_rule_bound
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal import private_columns
-from rldp.designing.optimal.chain_rule import chain_rule_bound
 from rldp.designing.optimal.private_columns import PrivateColumns, within_simplices
-from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.problem import EFFORTS, Problem
 from rldp.uncertainty.simplex import SimplexSet
 from tests.support.polyhedra import exact_optimum
@@ -146,7 +146,7 @@ def test_on_large_tables_conditionals_vary_apart(monkeypatch):
     ]
     private = PrivateColumns(guarantees)
     assert not private.is_joint
-    found = optimal_columns(Problem(tuple(guarantees), effort=EFFORTS["quick"]))
+    found = most_information(Problem(tuple(guarantees), effort=EFFORTS["quick"]))
     columns = np.moveaxis(found.Q, 2, 0)
     assert private.excess(private.scaled(columns)).max() <= 1e-9
     ir = rldp.design(guarantees[0].uncertainty, 1.0, "ir", epsilon_given_u=1.0, epsilon_all=3.0)

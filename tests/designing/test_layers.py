@@ -141,8 +141,8 @@ def test_the_recommended_stack():
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"protocol": "polyopt", "epsilon_all": 4.0, "bounds": "paper"}, "neither with the paper"),
-        ({"protocol": "ir", "epsilon_all": 4.0, "bounds": "paper"}, "neither with the paper"),
+        ({"protocol": "polyopt", "epsilon_all": 4.0, "bounds": "paper"}, "not go with the paper"),
+        ({"protocol": "ir", "epsilon_all": 4.0, "bounds": "paper"}, "not go with the paper"),
         ({"protocol": "grr", "goal": "cells", "bounds": "exact"}, "A goal other than information"),
         ({"epsilon_all": 0.0}, "0 < epsilon"),
         ({"also": [1.0]}, "list of Guarantee"),

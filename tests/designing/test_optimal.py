@@ -14,11 +14,11 @@ import rldp
 from rldp.cli import main
 from rldp.designing import programmes
 from rldp.designing.closed_forms import FAMILIES
-from rldp.designing.optimal.branch_and_bound import Branching
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal.cutting_planes import Cuts
 from rldp.designing.optimal.privacy_cones import apart
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.solve import optimal_columns
+from rldp.designing.oracles.boxes import Branching
 from rldp.designing.problem import Found, Problem
 from rldp.designing.solvers.conic import ConicProgramme
 from rldp.errors import ParameterError
@@ -236,7 +236,7 @@ def test_limits_of_a_box_do_not_outlive_it():
 )
 def test_the_bound_on_columns_holds_and_is_attained(counts, epsilon):
     F = ChiSquareSet(rldp.Table(counts))
-    found = optimal_columns(Problem((Guarantee(F, epsilon),)))
+    found = most_information(Problem((Guarantee(F, epsilon),)))
     assert found.value <= found.bound <= found.value * (1 + 1e-3)
     private = PrivateColumns([Guarantee(F, epsilon)])
     columns = edge_columns(private, 3000)
@@ -313,7 +313,7 @@ def test_a_search_that_finds_nothing_gives_the_best_closed_form(monkeypatch):
     """What is returned is chosen at the end, whatever the search did."""
     Q = np.ones((3, 4, 1))
     monkeypatch.setattr(
-        programmes, "optimal_columns", lambda *_: Found.of_columns(Q, 0.0, np.inf, "work")
+        programmes, "most_information", lambda *_: Found.of_columns(Q, 0.0, np.inf, "work")
     )
     F = ChiSquareSet(rldp.datasets.jeffreys(3, 4, 1000, seed=1).table)
     p = rldp.design(F, 1.0, "optimal")

@@ -17,6 +17,7 @@ import rldp
 from rldp import AllDistributions, ChiSquareSet, Guarantee, KnownDistribution, Table, design
 from rldp.designing import programmes
 from rldp.designing.masters import Master, simple_columns
+from rldp.designing.oracles.prices import informations
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.solve import best_columns
@@ -160,7 +161,7 @@ def test_complementary_slackness(table, epsilon, kind):
     else:
         pytest.fail("new columns come without an end")
     columns = master.columns
-    reduced_costs = master.gains(columns) - np.einsum("vsu,su->v", columns, duals)
+    reduced_costs = informations(columns, table.p_su) - np.einsum("vsu,su->v", columns, duals)
     assert reduced_costs.max() <= 2e-9
     assert np.abs(reduced_costs[optimum.weights > 1e-9]).max() <= 1e-8
     assert duals.sum() == pytest.approx(optimum.value, rel=0, abs=1e-8)

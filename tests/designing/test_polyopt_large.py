@@ -45,6 +45,7 @@ def random_set(seed):
     return some.SETS[seed % 3](Table(counts)), float(10 ** rng.uniform(-1, 0.8))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", many(range(16), quick=4))
 def test_the_bound_is_never_below_the_optimum(seed, monkeypatch):
     F, epsilon = random_set(seed)
@@ -88,6 +89,7 @@ def largest_reduced_cost(blocks, factor, tau, star, duals):
     return (gain / mass - np.log(mass)).max()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "seed"),

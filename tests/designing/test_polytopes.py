@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rldp import Guarantee, Table
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal.privacy_cones import is_conic
-from rldp.designing.optimal.solve import optimal_columns
 from rldp.designing.problem import Problem
 from rldp.uncertainty import UncertaintySet
 
@@ -66,8 +66,8 @@ def test_vertices_and_cutting_planes_find_the_same_optimum(size, epsilon):
     cones, cuts = (Polytopes(TABLE, around(TABLE, size), tells=tells) for tells in (True, False))
     assert is_conic(cones)
     assert not is_conic(cuts)
-    by_cones = optimal_columns(Problem((Guarantee(cones, epsilon),)))
-    by_cuts = optimal_columns(Problem((Guarantee(cuts, epsilon),)))
+    by_cones = most_information(Problem((Guarantee(cones, epsilon),)))
+    by_cuts = most_information(Problem((Guarantee(cuts, epsilon),)))
     for found in (by_cones, by_cuts):
         _check_private(found.Q, cones.points, epsilon)
         assert found.value <= min(by_cones.bound, by_cuts.bound) + 1e-9

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.csv
@@ -110,6 +111,20 @@ def test_without_processes_a_loop_designs(monkeypatch):
     assert [p.name for p in found] == ["srr", "srr"]
 
 
+def test_ctrl_c_in_a_loop_ends_all_designs(monkeypatch):
+    runs = []
+
+    def interrupted(job: processes.Job) -> rldp.ReleaseProtocol:
+        runs.append(job)
+        return replace(small().blocks[0], ended="interrupted")  # as a search gives its best so far
+
+    monkeypatch.setattr(processes.Job, "run", interrupted)
+    job = processes.Job(rldp.ChiSquareSet(tables()["sex"]), 1.0, {})
+    with pytest.raises(KeyboardInterrupt):
+        processes.designs([job, job], 0)
+    assert len(runs) == 1
+
+
 def test_an_error_in_a_process_is_the_error_of_a_loop():
     F = rldp.ChiSquareSet(tables()["sex"])
     jobs = [processes.Job(F, 1.0, {"protocol": "srr"}), processes.Job(F, -1.0, {})]
@@ -204,6 +219,8 @@ def test_what_cannot_be_designed_is_refused_by_name():
     frame = sample()
     for options, message in (
         ({"goal": "cells"}, "Expected a goal among"),
+        ({"goal": 5}, "Expected a goal: a word"),
+        ({"uncertainty": 3}, "Expected a kind of set"),
         ({"goal": {"height": 1.0}}, "useful columns in the goal"),
         ({"blocks": [["sex"], ["sex", "age"]]}, "'sex' is in two"),
         ({"blocks": "pairs"}, "Expected blocks as"),
@@ -214,6 +231,8 @@ def test_what_cannot_be_designed_is_refused_by_name():
     ):
         with pytest.raises(ParameterError, match=message):
             designed(frame, "income", list(COLUMNS), 1.0, **options)
+    with pytest.raises(ParameterError, match="a useful column or more"):
+        designed(frame, "income", [], 1.0)
     with pytest.raises(ParameterError, match="sensitive columns"):
         designed(frame, None, ["sex"], 1.0)
     with pytest.raises(DataError, match="other"):
@@ -229,3 +248,6 @@ def test_the_work_is_known_before_it_begins():
     found = of.workload(list(tables().values()), "quick", workers=2)
     assert (found.designs, found.processes) == (3, 2)
     assert found.seconds == 2 * 20.0
+    told: list[of.Workload] = []
+    designed(tables(), epsilon=1.0, begun=told.append)
+    assert [(work.designs, work.processes) for work in told] == [(3, 0)]

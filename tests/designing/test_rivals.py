@@ -8,7 +8,7 @@ import pytest
 import rldp
 from rldp import ChiSquareSet, DenseChannel, Guarantee, Table
 from rldp.designing import design as designing
-from rldp.designing import programmes, rivals
+from rldp.designing import programmes, tuning
 from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.problem import Found, Problem
 from rldp.designing.stack import stack
@@ -46,7 +46,7 @@ def poor_search(monkeypatch):
 @pytest.mark.parametrize(("asked", "goal"), [(WIDE, "s"), (BY_PAIR, "information")])
 def test_where_the_search_finds_nothing_the_best_closed_form_is_taken(asked, goal, monkeypatch):
     names = ("grr", "srr", "ir")
-    monkeypatch.setattr(rivals, "FAMILIES", names)
+    monkeypatch.setattr(tuning, "FAMILIES", names)
     asked = {"epsilon": 1.0, "epsilon_given_u": None, "epsilon_all": None, "goal": goal} | asked
     p = rldp.design(F, **asked)
     for name in names:
@@ -80,14 +80,14 @@ def test_families_that_cannot_win_are_not_audited(monkeypatch, goal):
     def asked(*_):
         raise AssertionError
 
-    monkeypatch.setattr(rivals, "shrunk_closed_form", asked)
-    monkeypatch.setattr(rivals, "FAMILIES", ("grr", "ue", "srr", "ir", "grr-cr"))
+    monkeypatch.setattr(tuning, "shrunk_closed_form", asked)
+    monkeypatch.setattr(tuning, "FAMILIES", ("grr", "ue", "srr", "ir", "grr-cr"))
     problem = Problem(stack(F, 1.0, **WIDE), as_goal(goal, TABLE))
     nothing_hidden = Found(DenseChannel(np.eye(4).reshape(2, 2, 4)))
-    assert rivals.best_of_rivals(problem, nothing_hidden) is nothing_hidden
+    assert tuning.best_of_rivals(problem, nothing_hidden) is nothing_hidden
     nothing_told = Found(DenseChannel(np.full((2, 2, 2), 0.5)))
     with pytest.raises(AssertionError):
-        rivals.best_of_rivals(problem, nothing_told)
+        tuning.best_of_rivals(problem, nothing_told)
 
 
 @pytest.mark.usefixtures("poor_search")

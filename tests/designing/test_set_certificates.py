@@ -64,6 +64,7 @@ def test_logarithms_and_powers_are_on_their_sides(x):
 # --- designs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @every_set
 @pytest.mark.parametrize(
@@ -154,6 +155,7 @@ def test_single_u_and_a_single_record(kind):
 # --- forgeries -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @every_set
 @pytest.mark.parametrize("kind_of_channel", ["dense", "independent", "unary", "choice"])

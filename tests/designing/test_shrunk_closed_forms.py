@@ -26,7 +26,7 @@ from rldp import (
 from rldp.designing.catalogue import NAMES
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.problem import Problem
-from rldp.designing.shrunk import REDUCED, is_kept, shrunk_closed_form
+from rldp.designing.tuning import REDUCED, is_kept, shrunk_closed_form
 from tests.support import strategies as some
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("little_work")]
@@ -71,6 +71,7 @@ def broken(Q: np.ndarray, guarantee: Guarantee) -> float:
 SEARCHED = {"optimal": ["by pair"], "best": ["all by pair"]}  # the others: tests of layers
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "kind"), [(name, kind) for name in NAMES for kind in SEARCHED.get(name, STACKS)]
 )
@@ -83,6 +84,7 @@ def test_every_protocol_keeps_every_guarantee(name, kind):
         assert broken(p.matrix, audited.guarantee) <= 1e-9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["given U", "further sets", "by pair"])
 @pytest.mark.parametrize("name", ["grr", "grr-cr", "polyopt", "ldp-optimal"])
 def test_goals_go_with_every_guarantee(name, kind):

@@ -9,14 +9,13 @@ from scipy.optimize import linprog
 import rldp
 from rldp.designing.bounds import BoundProblem
 from rldp.designing.bounds.inner import inner_error
+from rldp.designing.inner_sets import inner_simplices
+from rldp.designing.masters import begin_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.inner_simplices import inner_simplices
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
-from rldp.designing.optimal.simplex_rounds import SimplexRounds, proved
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.s_block import Block
 from rldp.designing.problem import EFFORTS
-from rldp.designing.rounds import begin_columns
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds, proved
 from rldp.utility.goal import IN_POLYOPT, WITH_GUARANTEES, Goal, goal_error
 from tests.support.least_errors import least_second_moment
 
@@ -57,6 +56,7 @@ def begun(table, goal):
     return master
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
@@ -89,6 +89,7 @@ def test_pricing_by_a_loop_over_all_columns(seed):
         assert np.abs(columns - T).max(axis=1).min() < 1e-8
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_no_duals_prove_too_much(seed):
@@ -126,6 +127,7 @@ def test_a_price_that_misses_a_column_proves_too_much(table):
     assert proved(master, most) <= least * (1 + 1e-7)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("seed", range(3))

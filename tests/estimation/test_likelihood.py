@@ -163,7 +163,7 @@ def test_words_too_many_to_list_have_the_same_estimate_and_intervals_that_hold_i
     codes = np.stack([cells // 2, cells % 2], axis=1)
     reports = p.release(codes, rng=rldp.Simulation(2))
     listed = p.estimate(reports, method="likelihood")
-    monkeypatch.setattr("rldp.estimation.likelihood._MOST_ENTRIES", 10)
+    monkeypatch.setattr("rldp.estimation.likelihood.MOST_ENTRIES", 10)
     loose = p.estimate(reports, method="likelihood")
     assert isinstance(loose.fit.of, UnaryLikelihood)
     np.testing.assert_allclose(loose.estimate, listed.estimate, atol=1e-5)

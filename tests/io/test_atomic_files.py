@@ -35,7 +35,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         def refused(*_: object) -> None:
             raise PermissionError(1, "Operation not permitted")
 
-        monkeypatch.setattr(atomic_files, "_link", refused)
+        monkeypatch.setattr(atomic_files, "link", refused)
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ FILES = (
     "test_set_files.py",
     "test_polytope_claims.py",
     "test_work.py",
+    "test_evidence_claims.py",
+    "test_questionnaires.py",
 )
 OTHERS = (  # tests that take long, or ask the second checker
     "no_false or spoiled or families or mutated or no_multiplier or twelve_digits or seven_digits "
@@ -27,7 +29,10 @@ OTHERS = (  # tests that take long, or ask the second checker
 
 @pytest.mark.slow
 def test_the_checker_is_covered_to_the_last_branch(tmp_path):
-    environment = os.environ | {"COVERAGE_FILE": str(tmp_path / "coverage")}
+    environment = os.environ | {
+        "COVERAGE_FILE": str(tmp_path / "coverage"),
+        "RLDP_WHOLE_TESTS": "1",
+    }
     coverage = [sys.executable, "-m", "coverage"]
     files = [str(TESTS / "proof" / name) for name in FILES]
     run = ["run", "--branch", "--source=rldp.proof", "-m", "pytest", "-q", "-p", "no:cacheprovider"]

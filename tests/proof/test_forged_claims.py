@@ -19,9 +19,10 @@ from rldp.proof.numbers import ONE
 from rldp.proof.sets import Side
 from rldp.proof.uncertainty import read_set
 from tests.support import forgeries
+from tests.support.effort import share
 from tests.support.forgeries import Base, is_accepted
 
-N_CLAIMS = 8_000
+N_CLAIMS = share(8_000)
 CELLS = rldp.UnaryChannel(
     [[[0.999, 0.001], [0.001, 0.999]], [[0.5, 0.5], [0.5, 0.5]]], np.full((4, 2), 0.5)
 )
@@ -93,7 +94,8 @@ def test_families_of_unary_channels_are_refused(set_kind, kind):
 def test_no_false_claim_is_accepted():
     tally = forgeries.run(np.random.default_rng(16), check, N_CLAIMS)
     assert tally["false"] >= N_CLAIMS
-    assert tally["true and accepted"] == tally["true"] > 100  # it does not refuse everything
+    # it does not refuse everything
+    assert tally["true and accepted"] == tally["true"] > N_CLAIMS // 80
 
 
 # --- what a lemma does not cover -----------------------------------------------------------------

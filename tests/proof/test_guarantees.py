@@ -36,6 +36,7 @@ def random_stack(kind: str, *set_kinds: str, seed: int = 0, zeros: float = 0.0) 
 # --- the line is drawn at the truth of each pair -------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize("set_kind", SETS)

@@ -20,10 +20,11 @@ from rldp.proof import check
 from rldp.protocol import documents
 from rldp.uncertainty import ConfidenceSet, Guarantee
 from tests.support import forgeries
+from tests.support.effort import share
 from tests.support.forgeries import BITS, CHANNELS, SETS, exceeds, forged
 from tests.support.mutants import mutant
 
-ENOUGH = 10_000
+ENOUGH = share(10_000)
 MOST_BASES = 1000  # of which about a hundred are enough
 
 
@@ -148,7 +149,7 @@ def _similar(F: ConfidenceSet, table: rldp.Table, alpha: float) -> ConfidenceSet
 
 
 @pytest.mark.slow
-def test_ten_thousand_tables_that_leak_are_refused():
+def test_thousands_of_tables_that_leak_are_refused():
     rng, tally, kinds = np.random.default_rng(20), Counter(), Counter()
     for _ in range(MOST_BASES):
         if tally["leaking"] >= ENOUGH:
@@ -160,8 +161,9 @@ def test_ten_thousand_tables_that_leak_are_refused():
             spoil(rng, base, tally)
         kinds[kind] += 1
     assert tally["leaking"] >= ENOUGH
-    assert tally["accepted"] > 500  # mutants that keep the claim, so that it does not only refuse
-    assert min(kinds.values()) >= 5
+    # mutants that keep the claim, so that it does not only refuse
+    assert tally["accepted"] > ENOUGH // 20
+    assert min(kinds.values()) >= ENOUGH // 2_000
 
 
 @pytest.mark.parametrize("kind", CHANNELS)

@@ -95,6 +95,7 @@ def _proved(channel, F, knows):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("set_kind", SETS)
 @pytest.mark.parametrize("kind", CHANNELS)
 @pytest.mark.parametrize("knows", [("sex",), ("age",), ("sex", "age")], ids="-".join)
@@ -250,6 +251,7 @@ def test_the_first_guarantee_and_someone_who_knows_all_of_u_have_no_part(documen
         check({**document, "knows": ["sex"]})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("set_kind", SETS)
 @pytest.mark.parametrize("kind", CHANNELS)
 def test_a_level_that_a_reader_of_one_value_breaks_is_never_proved(kind, set_kind):

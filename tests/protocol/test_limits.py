@@ -94,8 +94,8 @@ def test_a_file_is_read_once(tmp_path, monkeypatch, command):
     path = saved(tmp_path, GOOD["choice"])
     write_new_signing_key("team.key")
     opened: list[Path] = []
-    read = json_files._bytes
-    monkeypatch.setattr(json_files, "_bytes", lambda p: opened.append(p) or read(p))
+    read = json_files.content_of
+    monkeypatch.setattr(json_files, "content_of", lambda p: opened.append(p) or read(p))
     name, *options = command.split()
     if "--intervals" in options:
         pytest.importorskip("flint", reason="python-flint comes with rldp[intervals]")

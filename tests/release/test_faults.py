@@ -115,7 +115,7 @@ def test_what_a_dead_guard_leaves_is_removed_by_the_next_release(protocol, tmp_p
         "p, source, target = sys.argv[1:]\n"
         "def killed(records, share):\n"
         "    if records > 9: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "rldp.io.atomic_files._Guard.start = lambda guard: None\n"  # as if it were killed too
+        "rldp.io.atomic_files.Guard.start = lambda guard: None\n"  # as if it were killed too
         "rldp.release_file(rldp.load(p), source, target, progress=killed)\n"
     )
     words = [sys.executable, "-c", code, str(protocol), str(folder), str(target)]

@@ -49,7 +49,7 @@ def test_all_widths_of_pairs(n_y):
 def test_words_at_and_beside_every_limit_of_62_bits():
     N = np.array([[2**62 - 3, 1, 2], [0, 2**62, 0], [2**61, 2**60, 2**60]])
     rows = AliasRows(N, 62)
-    ends = rows._limits.reshape(3, -1)
+    ends = rows.limits.reshape(3, -1)
     for row in range(3):
         words = np.concatenate([ends[row] + np.uint64(d) for d in (0, 1, 2**64 - 1)])
         assert agree(rows, row, words)
@@ -99,7 +99,7 @@ def designed(name):
 
 @pytest.mark.parametrize("name", ["grr", "srr", "ir", "ue-cr"])
 def test_releases_are_the_same_in_every_chunk(name, monkeypatch):
-    monkeypatch.setattr("rldp.release.sampler._CHUNK", 64)
+    monkeypatch.setattr("rldp.release.sampler.CHUNK", 64)
     p = designed(name)
     rng = np.random.default_rng(1)
     codes = np.stack([rng.integers(0, 2, 300), rng.integers(0, 3, 300)], axis=1)
@@ -117,7 +117,7 @@ def test_releases_are_the_same_in_every_chunk(name, monkeypatch):
 @pytest.mark.parametrize("place", [0, 1, 63, 64, 99])
 @pytest.mark.parametrize(("column", "code"), [(0, 2), (0, -1), (1, 3), (1, -(2**63)), (1, 2**62)])
 def test_a_code_out_of_range_is_the_same_error(name, place, column, code, monkeypatch):
-    monkeypatch.setattr("rldp.release.sampler._CHUNK", 64)
+    monkeypatch.setattr("rldp.release.sampler.CHUNK", 64)
     p = designed(name)
     codes = np.zeros((100, 2), dtype=np.int64)
     codes[place, column] = code

@@ -84,7 +84,7 @@ def test_secure_words_are_aes_in_counter_mode_from_block_2(drawn_keys) -> None:
 
 
 def test_secure_words_have_a_new_key_before_the_counter_ends(drawn_keys, monkeypatch) -> None:
-    monkeypatch.setattr(randomness, "_WORDS_OF_KEY", 10)
+    monkeypatch.setattr(randomness, "WORDS_OF_KEY", 10)
     source = SecureWords()
     parts = [source.words(0, n, 1).copy().ravel() for n in (4, 6, 2, 8, 10)]
     assert len(drawn_keys) == len(set(drawn_keys)) == 3

@@ -89,12 +89,12 @@ def test_csv_is_read_the_same_in_every_way(text, block, missing, tmp_path):
         assert outcome(path, without=("plain",), missing=missing) == in_blocks
 
 
-@pytest.mark.parametrize("way", [pytest.param("_plain", marks=needs_loops), "_streamed"])
+@pytest.mark.parametrize("way", [pytest.param("plain", marks=needs_loops), "streamed"])
 def test_plain_files_do_take_the_fast_paths(way, tmp_path, monkeypatch):
     path = tmp_path / "survey.csv"
     path.write_bytes('"s",u\n"é",x\n'.encode() * 3)
-    monkeypatch.setattr(CsvSource, "_parsed", None)
-    if way == "_plain":
+    monkeypatch.setattr(CsvSource, "parsed", None)
+    if way == "plain":
         monkeypatch.setattr(CsvSource, "streamed", lambda *_: iter(()))
     else:
         monkeypatch.setattr(CsvSource, "plain", nothing)

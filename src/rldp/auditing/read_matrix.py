@@ -37,7 +37,11 @@ class _Matrix(NamedTuple):
 
 
 def read_matrix(
-    source: str | os.PathLike[str] | ArrayLike | Any, table: Table, *, useful: Useful = "dropped"
+    source: str | os.PathLike[str] | ArrayLike | Any,
+    table: Table,
+    *,
+    useful: Useful = "dropped",
+    transposed: bool = False,
 ) -> Channel:
     """A matrix of chances, rows = true values, columns = reports, as a channel over a table.
 
@@ -48,6 +52,7 @@ def read_matrix(
             index or in the first columns, by S labels or by "s | u"; they may then come in any
             order. Row labels 0, 1, ... or 1, 2, ... that no schema knows are taken for numbering.
         table: the table whose schema the rows speak of.
+        transposed: whether columns are true values and rows reports, as RRreg has it.
         useful: with a matrix for S alone, whether U is dropped or released beside it as it is.
 
     >>> pram = [[0.9, 0.1], [0.2, 0.8]]
@@ -58,11 +63,32 @@ def read_matrix(
         raise ParameterError(f"Expected useful as 'dropped' or 'released', got {shown(useful)}.")
     if not isinstance(table, Table):
         raise ParameterError(f"Expected a table, got {shown(table)}.", argument="table")
-    return _channel(_read(source, table.schema), table.schema, useful)
+    return _channel(_read(source, table.schema, transposed=transposed), table.schema, useful)
+
+
+def _turned(source: Any) -> _Matrix:
+    """A matrix of reports by true values: a CSV file with names all around, or numbers."""
+    if not isinstance(source, str | os.PathLike):
+        values = _float_array(source, "matrix")
+        if values.ndim != 2:
+            raise DataError(f"matrix: expected two axes to turn, got shape {values.shape}.")
+        return _Matrix(values.T, None, "matrix")
+    path = checked_path(source)
+    _check_file(path)
+    try:
+        rows, _ = _csv_rows(path.read_text(encoding="utf-8-sig"), path)
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: expected UTF-8 text; save the file as UTF-8.") from None
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        raise DataError(f"{path}: expected names in the first row and column, and rows alike.")
+    values = _numbers([row[1:] for row in rows[1:]], str(path))
+    return _Matrix(values.T, [_spelling(name) for name in rows[0][1:]], str(path))
 
 
 @discreet
-def _read(source: Any, schema: Schema) -> _Matrix:
+def _read(source: Any, schema: Schema, *, transposed: bool = False) -> _Matrix:
+    if transposed:
+        return _turned(source)
     if isinstance(source, str | os.PathLike):
         path = checked_path(source)
         read = {".npy": _from_npy}.get(path.suffix.lower(), _from_csv)
@@ -345,5 +371,6 @@ def _refuse_transposed(values: Array, name: str) -> None:
     if is_one(0) and not is_one(-1):
         raise DataError(
             f"{name}: expected rows that sum to 1, but the columns do: this looks like the "
-            f"transpose; rows must be inputs and the last axis the outputs."
+            f"transpose; rows must be inputs and the last axis the outputs. Matrices of RRreg are "
+            f"such: read them with transposed=True (--transposed)."
         )

@@ -34,7 +34,7 @@ from rldp.channel.base import (
 from rldp.errors import DataError
 from rldp.information import distribution, relative_entropy_terms
 
-_AT_ONCE = 2**20  # entries of columns that are written out together
+AT_ONCE = 2**20  # entries of columns that are written out together
 _LEAST_REMAINDER = 1e-9  # of the mass: what designed columns leave, so that rounding is no matter
 _CALM = 100.0  # times the spread of their sums: then the remainder is constant up to a percent
 _UNEVEN = 1e-5  # spread of the sums of columns that are said to sum to 1
@@ -180,7 +180,7 @@ class SetChannel(Channel):
     def _summed(self, values: NDArray[Any]) -> NDArray[Any]:
         return self._shapes.summed(values)
 
-    def columns(self, at_once: int = _AT_ONCE) -> Iterator[tuple[slice, Array]]:
+    def columns(self, at_once: int = AT_ONCE) -> Iterator[tuple[slice, Array]]:
         """Q[y, s, u] of outputs in their order, so many at a time that memory is bounded."""
         for part, codes in self._shapes.codes(at_once):
             yield part, self.levels[codes]
@@ -234,7 +234,7 @@ class SetChannel(Channel):
     def comparison_blocks(self) -> Iterator[Comparisons]:
         """The same for some outputs after the others."""
         n_s, n_u = self.shape
-        for part, columns in self.columns(_AT_ONCE * n_u // max(n_s, n_u)):  # pairs count too
+        for part, columns in self.columns(AT_ONCE * n_u // max(n_s, n_u)):  # pairs count too
             yield self._compared(columns, part.start)
 
     def _compared(self, columns: Array, first: int) -> Comparisons:
@@ -253,7 +253,7 @@ class SetChannel(Channel):
         """The largest level of one s over the smallest of another."""
         found = largest_ratio_between(self.remainder.max(axis=1), self.remainder.min(axis=1))
         for rows, L in self._shapes.tables(self.levels):
-            for some, classes in self._shapes.s_classes(rows, _AT_ONCE):
+            for some, classes in self._shapes.s_classes(rows, AT_ONCE):
                 high, low = L[some].max(axis=2), L[some].min(axis=2)
                 of_s = (np.take_along_axis(x, classes, axis=1).T for x in (high, low))
                 found = max(found, largest_ratio_between(*of_s))
@@ -302,8 +302,8 @@ class SetChannel(Channel):
         shapes = _Shapes(*(integers[x] for x in ("s_partitions", "u_partitions", "outputs")))
         levels, ends = integers["levels"].tolist(), shapes.starts.tolist()
         return {
-            "s_partitions": [_partition_text(row) for row in integers["s_partitions"]],
-            "u_partitions": [_partition_text(row) for row in integers["u_partitions"]],
+            "s_partitions": [partition_text(row) for row in integers["s_partitions"]],
+            "u_partitions": [partition_text(row) for row in integers["u_partitions"]],
             "outputs": [
                 [i, j, " ".join(map(str, levels[ends[y] : ends[y + 1]]))]
                 for y, (i, j) in enumerate(integers["outputs"].tolist())
@@ -350,7 +350,7 @@ class SetChannel(Channel):
         """The whole table, the remainder last, where it is small enough to be listed."""
         check_size(*self.shape, self.n_outputs)
         N = np.empty((*self.shape, self.n_outputs), dtype=np.int64)
-        for part, codes in self._shapes.codes(_AT_ONCE):
+        for part, codes in self._shapes.codes(AT_ONCE):
             N[:, :, part] = integers["levels"][codes].transpose(1, 2, 0)
         N[:, :, -1] = self._rest.N
         return N
@@ -425,14 +425,14 @@ class _Shapes:
     def summed(self, values: NDArray[Any]) -> NDArray[Any]:
         """Σ_y values[place of (y, s, u)], shape (n_s, n_u)."""
         total = np.zeros((self.of_s.shape[1], self.of_u.shape[1]), dtype=values.dtype)
-        for _, places in self.codes(_AT_ONCE):
+        for _, places in self.codes(AT_ONCE):
             total += values[places].sum(axis=0)
         return total
 
     def masses(self, p_su: Array) -> Array:
         """The mass of the cells that have each level."""
         total = np.zeros(self.starts[-1])
-        for part, places in self.codes(_AT_ONCE):
+        for part, places in self.codes(AT_ONCE):
             low, high = self.starts[part.start], self.starts[part.stop]
             weights = np.broadcast_to(p_su, places.shape).ravel()
             total[low:high] = np.bincount((places - low).ravel(), weights, high - low)
@@ -508,7 +508,7 @@ def _checked_outputs(values: ArrayLike, n_s_partitions: int, n_u_partitions: int
     return a.astype(np.intp)
 
 
-def _partition_text(classes: Partitions) -> str:
+def partition_text(classes: Partitions) -> str:
     """The number of values, and their classes in hexadecimal; see docs/format.md."""
     k = int(classes.max()) + 1
     each = (k - 1).bit_length()
@@ -525,13 +525,14 @@ def _partition_text(classes: Partitions) -> str:
 def _partitions_from(texts: Any, name: str) -> Partitions:
     if not isinstance(texts, list) or not texts:
         raise DataError(f"Expected {name} as a list of texts.")
-    rows = [_classes_from(text, name) for text in texts]
+    rows = [classes_from(text, name) for text in texts]
     if len({len(row) for row in rows}) > 1:
         raise DataError(f"Expected partitions of the same values in {name}.")
     return np.array(rows)
 
 
-def _classes_from(text: Any, name: str) -> list[int]:
+def classes_from(text: Any, name: str) -> list[int]:
+    """The classes again; `name` is that of the partition in a message."""
     parts = text.split(":") if isinstance(text, str) and text.isascii() else []
     if len(parts) != 3 or not all(x.isdigit() and len(x) <= 5 for x in parts[:2]):
         raise DataError(f"Expected a partition in {name} as values:classes:digits.")

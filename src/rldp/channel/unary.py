@@ -27,7 +27,7 @@ from rldp.channel.sum_laws import Law, bracketing_laws, coins, expected_w_log_w
 from rldp.errors import DataError
 from rldp.information import distribution, divergence_sum, relative_entropy_terms
 
-_FEW_ATOMS = 2**12  # of a law behind divergences, of which there are many
+FEW_ATOMS = 2**12  # of a law behind divergences, of which there are many
 
 
 @register
@@ -120,7 +120,7 @@ class UnaryChannel(Channel):
             if key not in others:
                 rest = np.arange(self.n_blocks) != b
                 offset, laws = _independent_laws(ratio[rest], self.other[rest])
-                others[key] = bracketing_laws(laws, offset, _FEW_ATOMS)[0]
+                others[key] = bracketing_laws(laws, offset, FEW_ATOMS)[0]
             W = np.maximum(others[key].atoms + row[:, None], 1e-300)
             log_w[b] = matmul(log(W), others[key].masses)
         is_shared = self.other > 0

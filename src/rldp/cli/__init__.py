@@ -40,6 +40,8 @@ from rldp.cli.compare import compare
 from rldp.cli.demo import demo
 from rldp.cli.design import design
 from rldp.cli.estimate import estimate, plan
+from rldp.cli.export_matrix import export_matrix
+from rldp.cli.form import form
 from rldp.cli.public import public
 from rldp.cli.regress import regress
 from rldp.cli.release import new_key, release
@@ -71,6 +73,8 @@ _COMMANDS = (
     new_signing_key,
     sheet,
     classic,
+    export_matrix,
+    form,
     release,
     new_key,
     collect,

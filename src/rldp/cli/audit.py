@@ -13,6 +13,7 @@ from rldp.presentation import texts
 from rldp.presentation.promises import is_kept
 
 if TYPE_CHECKING:
+    from rldp.auditing.read_matrix import Useful
     from rldp.channel import Channel
     from rldp.protocol.release_protocol import ReleaseProtocol
     from rldp.tables.schema import Schema
@@ -50,6 +51,10 @@ def audit(
             "--release-useful",
             help="A matrix for S alone: U is released beside it as it is, not dropped.",
         ),
+    ] = False,
+    transposed: Annotated[
+        bool,
+        typer.Option("--transposed", help="A matrix with records in columns, as RRreg has it."),
     ] = False,
     uncertainty: set_options.OtherUncertainty = set_options.UNSAID,
     missing: arguments.Missing = arguments.MissingChoice.ERROR,
@@ -96,9 +101,11 @@ def audit(
             return
     options = _Options(data, sensitive, useful, missing, uncertainty, encoding)
     if file.suffix.lower() in MATRIX_FILES:
-        subject = _matrix(file, options, is_released=release_useful)
-    elif release_useful:
-        raise ParameterError(f"--release-useful is for matrices, and {file.name} is none.")
+        subject = _matrix(file, options, is_released=release_useful, transposed=transposed)
+    elif release_useful or transposed:
+        raise ParameterError(
+            f"--release-useful and --transposed are for matrices, and {file.name} is none."
+        )
     else:
         subject = _protocol(file, options)
     claim = subject.claim if epsilon is None else epsilon
@@ -162,11 +169,12 @@ class _Subject(NamedTuple):
     claim: float | None = None
 
 
-def _matrix(file: Path, options: _Options, *, is_released: bool) -> _Subject:
+def _matrix(file: Path, options: _Options, *, is_released: bool, transposed: bool) -> _Subject:
     from rldp.auditing.read_matrix import read_matrix
 
     F = options.set_from_data()
-    return _Subject(read_matrix(file, F.table, useful="released" if is_released else "dropped"), F)
+    useful: Useful = "released" if is_released else "dropped"
+    return _Subject(read_matrix(file, F.table, useful=useful, transposed=transposed), F)
 
 
 def _protocol(file: Path, options: _Options) -> _Subject:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, layers, prices, questionnaire, set_options, show, waves
+from rldp.cli import (
+    arguments,
+    layers,
+    prices,
+    questionnaire,
+    set_options,
+    show,
+    survey,
+    waves,
+)
 from rldp.cli.printing import print_line
 from rldp.cli.progress import search_line
 from rldp.cli.targets import check_target
@@ -81,6 +90,8 @@ def design(
             "protocol of an earlier survey and its reports, of which F is made.",
         ),
     ] = None,
+    weights: survey.Weights = None,
+    strata: survey.Strata = None,
     known_margin: waves.KnownMargin = None,
     epsilon_given_u: layers.GivenU = layers.AUTO,
     epsilon_all: layers.All = layers.AUTO,
@@ -173,6 +184,14 @@ def design(
         raise ParameterError("--epsilon-of and --workers go with --blocks.")
     prices.check(protocol, goal, is_asked=with_prices or mergings)
     number, earlier = _reports(reports or [])
+    if weights is not None or strata is not None:
+        if number is None:
+            raise ParameterError(
+                "Expected --margin and --reports beside --weights and --strata, which say how much "
+                "the reports are worth; the protocol of an --epsilon does not depend on them."
+            )
+        worth = survey.weights(weights), survey.strata(strata)
+        number = survey.effective_reports(number, *worth)
     F: UncertaintySet
     if earlier:
         if data is not None or sensitive or useful:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rldp.cli import arguments, show
+from rldp.cli import arguments, show, survey
 from rldp.cli.progress import record_bar
 from rldp.cli.targets import check_picture_target, check_target
 from rldp.errors import ParameterError
@@ -261,6 +261,8 @@ def plan(
         typer.Option(metavar="GOAL", help="Instead of --cell: cells, s, u or u_given_s."),
     ] = None,
     level: Level = 0.95,
+    weights: survey.Weights = None,
+    strata: survey.Strata = None,
     plot: arguments.Plot = None,
     force: arguments.Force = False,
     json: arguments.Json = False,
@@ -278,11 +280,21 @@ def plan(
     wanted = dict(pair(text, "--cell COL=LABEL") for text in cell or [])
     p = load(protocol)
     if isinstance(p, Questionnaire | PublicQuestionnaire):
-        if cell or goal or plot is not None:
-            raise ParameterError("--cell, --goal and --plot go with one protocol.")
+        if cell or goal or plot is not None or weights or strata:
+            raise ParameterError(
+                "--cell, --goal, --weights, --strata and --plot go with one protocol."
+            )
         questionnaire.plan(p, margin, level, json=json)
         return
-    found = planned(p, margin, cell=wanted or None, goal=goal, level=level)
+    found = planned(
+        p,
+        margin,
+        cell=wanted or None,
+        goal=goal,
+        level=level,
+        weights=survey.weights(weights),
+        strata=survey.strata(strata),
+    )
     if plot is not None:
         _draw_power(found, plot)
     if json:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rldp.cli import show
 from rldp.cli.figures import figure_grid
-from rldp.cli.printing import Grid, show_grid
+from rldp.cli.printing import Grid, print_line, show_grid
 from rldp.cli.progress import step_bars
 from rldp.decimals import brief_up, shortest
 from rldp.errors import ParameterError
 
 if TYPE_CHECKING:
     from rldp.auditing.questionnaire import QuestionnaireAudit
+    from rldp.designing.questionnaire import Workload
     from rldp.estimation.questionnaire import Question, QuestionnaireEstimate
     from rldp.proof.questionnaire import QuestionnaireProof
     from rldp.protocol.questionnaire import Questionnaire
@@ -72,7 +73,9 @@ def design(
             def tell(done: int, planned: int, name: str) -> None:  # noqa: ARG001  # no room for it
                 steps(done, planned)
 
-        q = design_questionnaire(data, sensitive, useful, epsilon, progress=tell, **options)
+        q = design_questionnaire(
+            data, sensitive, useful, epsilon, begun=_tell_work, progress=tell, **options
+        )
     if output is not None:
         q.save(output)
     if json:
@@ -80,6 +83,14 @@ def design(
         return
     designed(q)
     show.written(output)
+
+
+def _tell_work(found: Workload) -> None:
+    processes = f"{found.processes} processes" if found.processes else "one process"
+    print_line(
+        f"{found.designs} designs in {processes}: at most about {found.seconds:,.0f} s and "
+        f"{found.gigabytes:.0f} GB; blocks that are joined come on top"
+    )
 
 
 def summary(q: Questionnaire) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def sheet(
         typer.echo(found.text(), nl=False)
     else:
         write_sheet(found, output)
-        show.written(output)
+        show.note(f"Written: {output}")
     if tally is not None:
         with whole_file(tally) as file:
             file.write(found.tally_csv().encode())

@@ -21,7 +21,7 @@ from rldp.release.questionnaire import BLOCK_COLUMN
 from rldp.release.randomness import SecureWords
 from rldp.release.writers import BatchWriter, Shuffle
 from rldp.tables.arrow_arrays import text_array
-from rldp.tables.sources import file_format, is_compressed, is_text
+from rldp.tables.sources import file_format, has_metadata, is_compressed
 
 _ROWS = 65_536
 _COLUMN = "y"
@@ -38,7 +38,7 @@ def export(collection: Collection, target: Path) -> int:
     note = {"protocol": p.name, "epsilon": p.epsilon, "fingerprint": p.fingerprint}
     names = [BLOCK_COLUMN, _COLUMN] if isinstance(codes, BlockCodes) else [_COLUMN]
     fields = [pa.field(name, pa.string()) for name in names]
-    if is_text(form):
+    if not has_metadata(form):
         fields.append(pa.field(FINGERPRINT_COLUMN, pa.string()))
     schema = pa.schema(fields, {b"rldp": json.dumps(note).encode()})
     n = 0

@@ -15,16 +15,16 @@ worse: mixtures of designs for single margins are where rounds do not find out o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.arithmetic import exp
+from rldp.designing.masters import Estimated, Quadratic, last_turn
 from rldp.designing.optimal.private_columns import PrivateColumns
 from rldp.designing.oracles.cones import Cones
 from rldp.designing.problem import Problem
-from rldp.designing.rounds import Estimated, Rounds
+from rldp.designing.rounds import rounds
 from rldp.uncertainty import Guarantee
 
 _LARGE = 100  # cells, beyond which they are of use
@@ -49,16 +49,12 @@ def coarser_columns(problem: Problem, goal: Estimated) -> Array:
     p_u, effort, cells = problem.p_su.sum(axis=0), problem.effort, len(goal.A)
     classes = _of_equal_mass(p_u)
     private = PrivateColumns(problem.guarantees, hidden=problem.hidden, apart=True, classes=classes)
-    search = Rounds(
-        private.weights,
-        Estimated(_of_classes(goal.A, classes)),
-        float(exp(problem.least_level)),
-        private.pulled_in,
-        deadline=problem.deadline,
-    )
+    small = Estimated(_of_classes(goal.A, classes))
+    factor = float(exp(problem.least_level))
+    search = Quadratic(private.weights, small, factor, private.pulled_in)
     work = _SHARE * effort.rounds_work * p_u.size / private.weights.shape[1]
-    effort = replace(effort, rounds_work=work, patience=1)
-    search.run([Cones(private, problem.deadline)], effort)
+    turn = last_turn(Cones(private, problem.deadline), 1)
+    rounds(search, [turn], search.clock(work, problem.deadline))
     search.finish()
     T, theta = search.master.columns.reshape(-1, *private.weights.shape), search.master.theta
     random = np.random.default_rng(0)  # the same search every time

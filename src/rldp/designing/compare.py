@@ -24,13 +24,12 @@ from rldp.designing.catalogue import (
 )
 from rldp.designing.closed_forms import FAMILIES, optimum, plain
 from rldp.designing.design import MOST_OUTPUTS, searched
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.optimal.sorted_pricing import SortedPricing
 from rldp.designing.problem import EFFORTS, Effort, Found, Problem, checked_effort, deadline_after
-from rldp.designing.rivals import best_of
 from rldp.designing.solvers.interrupts import go_on_unless
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
+from rldp.designing.tuning import best_of, closed_form_for_goal
 from rldp.display import Displayed, Grid, nats, percent
 from rldp.estimation.goal_errors import channel_error
 from rldp.protocol.release_protocol import INTERRUPTED, ReleaseProtocol

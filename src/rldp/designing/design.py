@@ -17,12 +17,10 @@ from rldp.designing.certify import proved
 from rldp.designing.closed_forms import FAMILIES, closed_form
 from rldp.designing.error_programmes import ERROR_BOUNDS
 from rldp.designing.few_outputs import DICE, checked_outputs, few_outputs, sheets_for
-from rldp.designing.goal_parameters import closed_form_for_goal
 from rldp.designing.problem import Found, Problem, checked_effort, deadline_after, untold
-from rldp.designing.rivals import best_of, best_of_rivals
-from rldp.designing.shrunk import shrunk_closed_form
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import AUTO, UNLAYERED, stack
+from rldp.designing.tuning import best_of, best_of_rivals, closed_form_for_goal, shrunk_closed_form
 from rldp.errors import ParameterError
 from rldp.estimation.goal_errors import promised_influence
 from rldp.estimation.inversion import INFLUENCE, Inverse, weights_point

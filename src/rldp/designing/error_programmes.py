@@ -11,12 +11,12 @@ from rldp.arithmetic import matmul
 from rldp.channel import DenseChannel
 from rldp.designing.bounds import BoundProblem, best_bound
 from rldp.designing.least_error import least_error, least_error_by_sorting
+from rldp.designing.masters import Estimated
 from rldp.designing.optimal.private_columns import simplified
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.optimal.subset_selection import subset_selection
 from rldp.designing.problem import Found, Problem
-from rldp.designing.rounds import Estimated
+from rldp.designing.simplex_errors import SimplexPricing
 from rldp.designing.solvers.work import is_past
 from rldp.errors import ParameterError
 from rldp.protocol.release_protocol import CLOSED, INTERRUPTED, TIME, WORK, Parameter

@@ -18,15 +18,16 @@ from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.channel import DenseChannel
 from rldp.designing.coarser import coarser_columns, is_large
+from rldp.designing.masters import BARRIER, Estimated, Quadratic, cheap_turn, last_turn
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.optimal.simplex_pricing import SimplexPricing
 from rldp.designing.optimal.sorted_pricing import Pricing, RecordPricing, SortedPricing
 from rldp.designing.oracles.cones import Cones
 from rldp.designing.oracles.flips import Flips
 from rldp.designing.oracles.prices import Oracle
 from rldp.designing.oracles.sorting import Record, Sorting
 from rldp.designing.problem import Found, Problem
-from rldp.designing.rounds import Estimated, Rounds
+from rldp.designing.rounds import Turn, rounds
+from rldp.designing.simplex_errors import SimplexPricing, SimplexRounds
 from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.uncertainty import Guarantee
 
@@ -43,10 +44,12 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
         seeds: columns to begin with, shape (columns, n_s, n_u); pulled in where they break a
             guarantee.
     """
-    guarantees, hidden, deadline = problem.guarantees, problem.hidden, problem.deadline
+    guarantees, hidden = problem.guarantees, problem.hidden
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(problem.least_level))
-    is_begun, is_interrupted = is_large(guarantees), False
+    # where columns are found by sorting there are many soon
+    is_begun = is_large(guarantees) and _sorted_pricing(guarantees) is None
+    is_interrupted = False
     try:
         if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
             seeds = coarser_columns(problem, goal)
@@ -55,7 +58,7 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
     if not hidden and _is_about_s(goal.A, private.weights.shape):
         of_s = _columns_of_s(private.weights.shape, least)
         seeds = of_s if seeds is None else np.concatenate([of_s, seeds])
-    search = Rounds(
+    master = Quadratic(
         private.weights,
         goal,
         least,
@@ -63,17 +66,15 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
         seeds=seeds,
         is_begun=is_begun,
         distinct=not hidden,
-        deadline=deadline,
     )
-    if is_interrupted:
-        return search.solution(is_interrupted=True)
     try:
-        oracles = _oracles(guarantees, private, deadline, hidden=hidden)
-        search.run(oracles, problem.effort, problem.progress)
-        search.finish()
+        if not is_interrupted:
+            clock = master.clock(problem.effort.rounds_work, problem.deadline)
+            rounds(master, _turns(problem, private), clock, problem.progress)
+            master.finish()
     except KeyboardInterrupt:
         is_interrupted = True
-    found = search.solution(is_interrupted=is_interrupted)
+    found = master.solution(is_interrupted=is_interrupted)
     Q = np.broadcast_to(found.channel.matrix, (*problem.p_su.shape, found.channel.n_outputs))
     return replace(found, channel=DenseChannel(Q))
 
@@ -90,21 +91,34 @@ def least_error_by_sorting(
 
     With exact pricing for the same cone there is a bound on the error of all its protocols.
     """
-    p_su, effort, deadline = problem.p_su, problem.effort, problem.deadline
+    p_su, patience = problem.p_su, problem.effort.patience
     seeds = pricing.begin() if isinstance(pricing, RecordPricing) else None
-    distinct = seeds is None
-    search = Rounds(
-        p_su, goal, factor, lambda T: T, seeds=seeds, distinct=distinct, deadline=deadline
-    )
+    master = Quadratic(p_su, goal, factor, lambda T: T, seeds=seeds, distinct=seeds is None)
     bound, weights, is_interrupted = 0.0, None, False
     try:
-        search.run([_oracle(pricing, p_su, lambda T: T)], effort)
+        turn = last_turn(_oracle(pricing, p_su, lambda T: T), patience)
+        rounds(master, [turn], master.clock(problem.effort.rounds_work, problem.deadline))
         if exact is not None:
-            bound, weights = search.by_products(exact, effort)
-        search.finish()
+            bound, weights = _by_products(master, exact, problem)
+        master.finish()
     except KeyboardInterrupt:
         is_interrupted = True
-    return search.solution(bound, is_interrupted=is_interrupted, weights=weights)
+    return master.solution(bound, is_interrupted=is_interrupted, weights=weights)
+
+
+def _by_products(
+    master: Quadratic, pricing: SimplexPricing, problem: Problem
+) -> tuple[float, Array]:
+    """Rounds on a cone of PolyOpt, and what no error falls below there, with which weights."""
+    climb = SimplexRounds(master.master, pricing, problem.p_su.ravel(), problem.deadline)
+    minimax = master.minimax
+    if minimax is None:
+        climb.climb(problem.effort)
+    else:
+        climb.climb(problem.effort, lambda: minimax.update(master.master))
+        minimax.settle(master.master, BARRIER)
+    weights = master.weights
+    return climb.bound(problem.effort), weights
 
 
 def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) -> Oracle:
@@ -113,23 +127,22 @@ def _oracle(pricing: Pricing, p_su: Array, pulled_in: Callable[[Array], Array]) 
     return Sorting(pricing, p_su.size, pulled_in)
 
 
-def _oracles(
-    guarantees: Sequence[Guarantee], private: PrivateColumns, deadline: float, *, hidden: bool
-) -> list[Oracle]:
-    """A cheap one to begin with, and conic programmes, the smaller ones first."""
-    table = guarantees[0].table
+def _turns(problem: Problem, private: PrivateColumns) -> list[Turn]:
+    """A cheap oracle to begin with, and conic programmes, the smaller ones first."""
+    guarantees, deadline, hidden = problem.guarantees, problem.deadline, problem.hidden
     found: list[Oracle] = []
     pricing = None if hidden else _sorted_pricing(guarantees)
     is_quick = all(g.uncertainty.is_quick for g in guarantees)
-    is_flipped = is_quick and Flips.is_possible(private, table.n_s)
+    is_flipped = is_quick and Flips.is_possible(private, problem.table.n_s)
     if pricing is not None:
-        found.append(Sorting(pricing, table.p_su.size, private.pulled_in))
+        found.append(Sorting(pricing, problem.p_su.size, private.pulled_in))
     elif is_flipped and not is_large(guarantees):
         # on 6 × 42 cells a conic programme costs no more than the flips that lead as far
         found.append(Flips(private))
-    if private.is_joint and table.n_s > 2:  # two values of S are a single pair
+    if private.is_joint and problem.table.n_s > 2:  # two values of S are a single pair
         found.append(Cones(PrivateColumns(guarantees, hidden=hidden, apart=True), deadline))
-    return [*found, Cones(private, deadline)]
+    last = last_turn(Cones(private, deadline), problem.effort.patience)
+    return [*(cheap_turn(oracle) for oracle in found), last]
 
 
 def _is_about_s(A: Array, shape: tuple[int, ...]) -> bool:

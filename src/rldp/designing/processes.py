@@ -78,12 +78,19 @@ def designs(
     except OSError:  # none may be started here
         processes = []
     if len(processes) < 2:
-        return [_told(i, job.run(), tell) for i, job in enumerate(jobs)]
+        return [_told(i, _whole(job.run()), tell) for i, job in enumerate(jobs)]
     try:
         return _distributed(jobs, processes, tell)
     finally:
         for process in processes:
             process.end()
+
+
+def _whole(p: ReleaseProtocol) -> ReleaseProtocol:
+    """The protocol, unless Ctrl-C ended its search: that is meant for all of them."""
+    if p.is_interrupted:
+        raise KeyboardInterrupt
+    return p
 
 
 def _told(i: int, p: ReleaseProtocol, tell: Callable[[int], object] | None) -> ReleaseProtocol:

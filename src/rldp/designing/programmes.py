@@ -17,21 +17,29 @@ from rldp._types import Array
 from rldp.arithmetic import exp
 from rldp.channel import Channel
 from rldp.checks import checked_number
-from rldp.designing import error_programmes
+from rldp.designing import ceilings, error_programmes
 from rldp.designing.closed_forms import FAMILIES
 from rldp.designing.closed_forms.base import ParameterProblem, Pinned
+from rldp.designing.most_information import most_information
 from rldp.designing.optimal.private_columns import simplified
-from rldp.designing.optimal.solve import optimal_columns
-from rldp.designing.optimal.stack_ceiling import stack_ceiling
 from rldp.designing.polyopt.solve import best_columns, is_optimal
 from rldp.designing.problem import Found, Problem, deadline_after
+from rldp.designing.solvers.interrupts import go_on_unless
+from rldp.designing.solvers.one_thread import on_one_thread
 from rldp.designing.stack import stack
 from rldp.errors import ParameterError
 from rldp.tables.limits import check_designable
 from rldp.tables.table import Table
-from rldp.uncertainty import AllDistributions, Guarantee, UncertaintySet
+from rldp.uncertainty import (
+    AllDistributions,
+    GivenU,
+    Guarantee,
+    KnownDistribution,
+    UncertaintySet,
+)
 
 _OF_INTEGERS = 1e-11  # of e^ε: what the integer table of many outputs may add to it
+_MOST_PROVED = 12  # cells up to which the ceiling of several guarantees is searched and proved
 _THRESHOLD_GRID, _THRESHOLD_STEP = 0.1, 1e-3  # of ε, to find and to locate the threshold
 
 
@@ -50,7 +58,7 @@ def polyopt(problem: Problem, channels: Sequence[Channel] = ()) -> Found:
                 "of S values.",
                 argument="pairs",
             )
-        return optimal_columns(replace(problem, guarantees=simplified(problem.guarantees)))
+        return most_information(replace(problem, guarantees=simplified(problem.guarantees)))
     found = best_columns(
         problem.p_su,
         problem.F.conditional_bounds[0],
@@ -74,7 +82,7 @@ def optimal(problem: Problem, channels: Sequence[Channel] = ()) -> Found:
         return error_programmes.optimal(problem, _columns(channels))
     if problem.F.is_simplex and problem.is_plain and not problem.hidden:
         return polyopt(replace(problem, pairs="distinct"))
-    return optimal_columns(problem, _columns(channels), _columns(problem.neighbours))
+    return most_information(problem, _columns(channels), _columns(problem.neighbours))
 
 
 def ldp_optimal(problem: Problem) -> Found:
@@ -142,7 +150,35 @@ def ceiling(
         epsilon_given_part=epsilon_given_part,
         also=also,
     )
-    return stack_ceiling(Problem(guarantees, deadline=deadline_after(time_limit)))
+    return _stack_ceiling(Problem(guarantees, deadline=deadline_after(time_limit)))
+
+
+def reduced(guarantees: Sequence[Guarantee]) -> list[Guarantee]:
+    """What the guarantees ask for at the frequencies of their tables, linear ones as they are."""
+    kept = []
+    for guarantee in guarantees:
+        F = guarantee.uncertainty
+        if isinstance(F, AllDistributions | GivenU):
+            kept.append(guarantee)
+        elif ceilings.is_around(F):
+            kept.append(Guarantee(KnownDistribution(F.table), guarantee.levels, guarantee.knows))
+    return kept
+
+
+@on_one_thread
+def _stack_ceiling(problem: Problem) -> float:
+    """Nats that no protocol with all these guarantees exceeds."""
+    table, guarantees, deadline = problem.table, problem.guarantees, problem.deadline
+    least = ceilings.smallest_bound(guarantees, table.p_su, deadline)
+    if problem.is_plain:
+        return least
+    least = min(least, ceilings.chain_rule_bound(guarantees, table, deadline))
+    kept = reduced(guarantees)
+    if table.counts.size > _MOST_PROVED or not kept:
+        return least
+    found = most_information(replace(problem, guarantees=tuple(kept)))
+    go_on_unless(found.is_interrupted)
+    return min(least, found.bound)
 
 
 def srr_threshold(table: Table, largest: float = 20.0) -> float:

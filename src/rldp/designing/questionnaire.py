@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array
-from rldp.checks import checked_mapping, checked_texts, is_one_of, shown
+from rldp.checks import checked_mapping, checked_texts, checked_tuple, is_one_of, shown
 from rldp.designing.problem import EFFORTS, checked_effort
 from rldp.designing.processes import Job, designs, n_processes
 from rldp.designing.stack import AUTO
@@ -93,6 +93,7 @@ def design_questionnaire(
     encoding: str | None = None,
     effort: str = "normal",
     workers: int | None = None,
+    begun: Callable[[Workload], object] | None = None,
     progress: BlockProgress | None = None,
     **layers: Any,
 ) -> Questionnaire:
@@ -122,6 +123,7 @@ def design_questionnaire(
         encoding: of a text file.
         effort: "quick", "normal" or "thorough", for every block.
         workers: processes at most; None for one on each processor where that is worth it.
+        begun: called with the `Workload` once the tables are counted, before the first design.
         progress: called with the number of designs that are done, that of all so far planned, and
             the name of the last one.
         layers: `epsilon_given_u`, `epsilon_all`, `epsilon_given_part` and `protocol` as in
@@ -135,9 +137,18 @@ def design_questionnaire(
     """
     checked_effort(effort)
     _check_layers(layers)
+    if not callable(uncertainty):
+        raise ParameterError(
+            f"Expected a kind of set such as ChiSquareSet, got {shown(uncertainty)}.",
+            argument="uncertainty",
+        )
     wanted = _Wanted.of(goal)
     tables, pairs = _tables(data, sensitive, useful, blocks, wanted, missing, levels, encoding)
     chosen = list(tables)
+    if not chosen:
+        raise ParameterError("Expected a useful column or more, got none.", argument="useful")
+    if begun is not None:
+        begun(workload([tables[block] for block in chosen], effort, workers))
     budget = _Budget.of(alpha, chosen, uncertainty)
     columns = next(iter(tables.values())).schema.sensitive
     joint = _joint_levels(epsilon, columns)
@@ -192,7 +203,10 @@ class _Wanted:
                     )
                 weights[name] = float(weight)
             return cls("weights", weights)
-        listed = [checked_texts(pair, "names of two columns", argument="goal") for pair in goal]
+        given = checked_tuple(
+            goal, "a goal: a word, pairs of useful columns, or weights", argument="goal"
+        )
+        listed = [checked_texts(pair, "names of two columns", argument="goal") for pair in given]
         if not listed or any(len(set(pair)) != 2 for pair in listed):
             raise ParameterError(
                 "Expected pairs of two different useful columns as a goal.", argument="goal"

@@ -135,7 +135,7 @@ def _next(mu: Array, fallen: Array, fall: float, below: Array, above: Array) -> 
 
 _LEAST = 1e-300
 _NEWTON_STEPS = 200
-_MOST_ENTRIES = 2**24  # entries of a matrix of cells and different words at most
+MOST_ENTRIES = 2**24  # entries of a matrix of cells and different words at most
 
 
 class Likelihood(Protocol):
@@ -242,7 +242,7 @@ class UnaryLikelihood:
         """The same sums in pieces of bounded size."""
         total = np.zeros((self.cells, self.cells))
         density, n_z = self._densities(p), self._shape[1]
-        step = max(1, _MOST_ENTRIES // self.cells)
+        step = max(1, MOST_ENTRIES // self.cells)
         for start in range(0, len(density), step):
             part = slice(start, start + step)
             scores = np.array(
@@ -260,7 +260,7 @@ def likelihood(features: Moments, counts: ReportCounts) -> Likelihood:
     assert counts.words is not None
     assert counts.word_weights is not None
     unary = UnaryLikelihood(features, counts.words, counts.word_weights)
-    is_small = unary.cells * len(counts.words) <= _MOST_ENTRIES
+    is_small = unary.cells * len(counts.words) <= MOST_ENTRIES
     return unary.listed() if is_small else unary
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rldp._types import Array
 from rldp.checks import as_array, checked_path, checked_tuple, discreet, unmasked
 from rldp.errors import DataError, ParameterError
 from rldp.estimation.mixin import EstimateOptions
@@ -33,6 +34,7 @@ from rldp.tables.schema import label_text
 from rldp.tables.sources import Source
 
 _DECIMAL_COMMA = r"^([+-]?\d*),(\d+)$"
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"  # might be
 
 
 class ReportReader:
@@ -132,6 +134,8 @@ class ReportReader:
             data[choice].to_list() if isinstance(choice, str) else self._given(choice)
             for choice in (self._weights, self._strata)
         )
+        if isinstance(self._weights, str):
+            weights = _with_points(weights)
         self._add_texts(data[self._column].to_arrow(), weights, strata)
 
     def _add_file(self, path: Path) -> None:
@@ -158,10 +162,14 @@ class ReportReader:
         place = source.place(self._n)
         try:
             if source.is_text:
-                trimmed = pa.compute.utf8_trim_whitespace
+                trimmed = pc.utf8_trim_whitespace
                 columns = {name: trimmed(x.cast(pa.string())) for name, x in columns.items()}
-            if source.has_decimal_commas and self._weights:
-                columns[self._weights] = _pointed(columns[self._weights], source)
+            if isinstance(self._weights, str):
+                is_sure = source.has_decimal_commas
+                found = columns[self._weights]
+                columns[self._weights] = _pointed(found, is_sure=is_sure)
+                if columns[self._weights] is not found:
+                    source.tell("decimal commas of the weights were read as points")
             if FINGERPRINT_COLUMN in columns:
                 self._check_marks(columns[FINGERPRINT_COLUMN].unique().to_pylist())
             weights, strata = (
@@ -264,12 +272,42 @@ def _checked_strata(labels: Any, n: int) -> NDArray[Any]:
     return np.array(texts)
 
 
-def _pointed(weights: Any, source: Source) -> Any:
-    """Weights with decimal points instead of commas."""
-    found = pa.compute.replace_substring_regex(weights, _DECIMAL_COMMA, r"\1.\2")
-    if not found.equals(weights):
-        source.tell("decimal commas of the weights were read as points")
-    return found
+def _pointed(weights: Any, *, is_sure: bool = False) -> Any:
+    """Texts with decimal points instead of commas, as a release keeps them from such a file.
+
+    Unless it is sure that commas are decimal, a column with 1,250 is left as it is, and refused
+    later: it might be a thousand.
+    """
+    if pa.types.is_dictionary(weights.type):
+        weights = weights.cast(weights.type.value_type)
+    if not (pa.types.is_string(weights.type) or pa.types.is_large_string(weights.type)):
+        return weights
+    if not is_sure and (pc.any(pc.match_substring_regex(weights, _THOUSANDS)).as_py() or False):
+        return weights
+    found = pc.replace_substring_regex(weights, _DECIMAL_COMMA, r"\1.\2")
+    return weights if found.equals(weights) else found
+
+
+def _with_points(weights: list[Any]) -> list[Any]:
+    """The same for a column of a frame, if it is text."""
+    if not all(isinstance(w, str) for w in weights):
+        return weights
+    return list(_pointed(pa.array(weights, pa.string())).to_pylist())
+
+
+def weights_in(path: str | os.PathLike[str], column: str) -> Array:
+    """The numbers of a column of a file, as weights."""
+    found: list[Any] = []
+    with ExitStack() as stack:
+        source = open_records(checked_path(path), stack)
+        if column not in source.names:
+            raise unknown_column(column, source.names).within(str(path))
+        for batch in source.batches([column], ()):
+            values = batch.columns[0]
+            if source.is_text:
+                values = pc.utf8_trim_whitespace(values.cast(pa.string()))
+            found += _pointed(values, is_sure=source.has_decimal_commas).to_pylist()
+    return checked_weights(found, len(found))
 
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"

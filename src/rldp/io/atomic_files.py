@@ -59,7 +59,7 @@ def whole_file(target: Path, mode: int = SHARED, *, is_new: bool = False) -> Ite
             permissions of that one, and its owner and group if the system allows it.
         is_new: whether to refuse to replace a file.
     """
-    with told_as_file_error(target), _Guard(_part(target)) as guard:
+    with told_as_file_error(target), Guard(_part(target)) as guard:
         is_replaced = _old(target, is_new=is_new) is not None
         _remove_abandoned(target)
         file, is_named = _opened(target, guard, PRIVATE if is_replaced else mode)
@@ -100,7 +100,7 @@ def read_secret(path: str | os.PathLike[str]) -> str:
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A folder to write to, which becomes `target` at the end and vanishes after an error."""
-    with told_as_file_error(target), _Guard(_part(target)) as guard:
+    with told_as_file_error(target), Guard(_part(target)) as guard:
         is_there = os.path.lexists(target)
         if is_there and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
             raise FileError(f"Expected a new or empty folder to write to, {target} is there.")
@@ -148,10 +148,11 @@ def told_as_file_error(target: object) -> Iterator[None]:
         raise FileError(f"Cannot write {target}: {error.strerror or error}.") from None
 
 
-class _Guard:
+class Guard:
     """Removes the temporary file at the end; a shell does so if this process is killed."""
 
     def __init__(self, part: Path) -> None:
+        """Start no shell yet."""
         self.part = part
         self._shell: subprocess.Popen[bytes] | None = None
 
@@ -206,7 +207,7 @@ def _old(target: Path, *, is_new: bool = False) -> os.stat_result | None:
     return old
 
 
-def _opened(target: Path, guard: _Guard, mode: int) -> tuple[IO[bytes], bool]:
+def _opened(target: Path, guard: Guard, mode: int) -> tuple[IO[bytes], bool]:
     """A new file in the folder of the target, and whether it has a name."""
     if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").exists():
         with suppress(OSError):  # a file system without unnamed files
@@ -229,7 +230,7 @@ def _named(part: Path, mode: int) -> IO[bytes]:
 def _is_linked(file: IO[bytes], target: Path, *, is_new: bool) -> bool:
     """Name an unnamed file; False if a file of this name exists by now, or the system cannot."""
     try:
-        _link(file, target)
+        link(file, target)
     except FileExistsError:
         _old(target, is_new=is_new)
         return False
@@ -238,18 +239,19 @@ def _is_linked(file: IO[bytes], target: Path, *, is_new: bool) -> bool:
     return True
 
 
-def _link(file: IO[bytes], path: Path) -> None:
+def link(file: IO[bytes], path: Path) -> None:
+    """Give an open file without a name this one."""
     handle = file.fileno()
     # with src_dir_fd Python calls linkat, the only call that follows the link to the open file
     os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle, follow_symlinks=True)
 
 
-def _replace(file: IO[bytes], target: Path, guard: _Guard, *, is_named: bool, is_new: bool) -> None:
+def _replace(file: IO[bytes], target: Path, guard: Guard, *, is_named: bool, is_new: bool) -> None:
     """Rename a whole file to its target, with the permissions of what it replaces."""
     guard.start()
     if not is_named:
         try:
-            _link(file, guard.part)
+            link(file, guard.part)
         except OSError:  # then it has to be copied
             file.seek(0)
             with _named(guard.part, PRIVATE) as copy:

@@ -45,7 +45,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     source = checked_path(path)
     try:
-        content = _bytes(source)
+        content = content_of(source)
     except OSError as error:
         reason = error.strerror or error
         raise FileError(f"Cannot read {source}: {reason}.") from None
@@ -74,7 +74,7 @@ def _is_text(document: dict[str, Any]) -> bool:
     return True
 
 
-def _bytes(source: Path) -> bytes:
+def content_of(source: Path) -> bytes:
     """What is in a regular file of bounded size: reading a pipe or a device might never end."""
     status = source.stat()
     if not stat.S_ISREG(status.st_mode):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from rldp.estimation.result import Estimate
 
@@ -35,6 +33,8 @@ def compliance_in_words(e: Estimate) -> list[str]:
 
 def forgery_in_words(e: Estimate, forged: int = 0) -> str:
     """What so many forged reports could do; 1 in 100 if no number is given."""
+    import numpy as np  # help does not need it
+
     k = forged or max(1, e.n // 100)
     shift, weight = e.influence(k), e.largest_weight
     if np.isnan(weight).all():

@@ -208,12 +208,13 @@ class Sheet:
         return "\n".join(["y,letter,count", *rows]) + "\n"
 
 
-def sheet(p: Any, language: str = "en") -> Sheet:
+def sheet(p: Any, language: str = "en", *, with_cards: bool = False) -> Sheet:
     """The sheet of a protocol, whole or public, that can be carried out with dice or cards.
 
     Args:
         p: a protocol whose probabilities are multiples of 1/D for a small D.
         language: "en" or "de".
+        with_cards: whether classical designs get a card as well, instead of their own words.
     """
     if language not in LANGUAGES:
         raise ParameterError(
@@ -227,7 +228,7 @@ def sheet(p: Any, language: str = "en") -> Sheet:
     bounds = [0, *sheets]
     outputs = [tuple(range(a, b)) for a, b in pairwise(bounds)]
     cards = tuple(_card(n, of, schema, name, words["none"]) for of in outputs)
-    classic = _classic(p, n, D, name, words)
+    classic = None if with_cards else _classic(p, n, D, name, words)
     if classic is not None:  # the words are enough, and a card would be another way to say it
         cards = tuple(replace(card, lines=()) for card in cards)
     script = words["script"].format(columns=columns, throw=throw)
@@ -242,6 +243,11 @@ def sheet(p: Any, language: str = "en") -> Sheet:
     labels = tuple(p.report_labels.all)
     title = words["title"].format(columns=columns)
     return Sheet(language, title, about, throw, script, tuple(rules), cards, labels)
+
+
+def outcome_names(p: Any) -> list[str]:
+    """All that may be thrown, equally likely, in the order of the card."""
+    return _device(_table(p)[1], _WORDS["en"])[1]
 
 
 def _table(p: Any) -> tuple[Integers, int, Sequence[int]]:

@@ -52,7 +52,7 @@ class AliasRows:
             # the first word of the alias; 2^64 wraps to 0, and then the alias is the item itself
             limits[part] = (starts + thresholds).astype(np.uint64) << np.uint64(64 - bits)
             pairs[part] = np.take_along_axis(items, aliases, axis=1) << self._width | items
-        self._limits, self._pairs = limits.ravel(), pairs.ravel()
+        self.limits, self._pairs = limits.ravel(), pairs.ravel()
 
     def draw(self, rows: Integers, words: Words, room: Room | None = None) -> NDArray[Any]:
         """An output for each row number and word; `rows` may be overwritten.
@@ -89,7 +89,7 @@ class AliasRows:
         s, *others = (_native(numbers, f"codes {i}", room) for i, numbers in enumerate(codes))
         u = others[0] if others else np.broadcast_to(_ZERO, words.shape)
         (n_s, *_), n_u = shape, shape[1] if others else 1
-        table = self._limits, self._pairs, self.bucket_bits
+        table = self.limits, self._pairs, self.bucket_bits
         return bool(loops.draw(*table, s, n_s, u, n_u, words, out) == len(words))
 
     def _drawn(self, rows: Integers, words: Words, room: Room) -> NDArray[Any]:
@@ -98,7 +98,7 @@ class AliasRows:
         np.left_shift(rows, self.bucket_bits, out=rows)
         np.right_shift(words, np.uint64(64 - self.bucket_bits), out=limits)
         np.add(rows, limits.view(np.int64), out=rows)
-        np.take(self._limits, rows, out=limits, mode="clip")
+        np.take(self.limits, rows, out=limits, mode="clip")
         is_beyond = room.array("beyond", words.shape, np.bool_)
         np.greater_equal(words, limits, out=is_beyond)
         pairs, shifts = (
@@ -115,7 +115,7 @@ class AliasRows:
         j, bits = self.bucket_bits, self._bits
         buckets, c = np.arange(2**j, dtype=np.int64), 2 ** (bits - j)
         rows = [buckets + (row << j) for row in (first, second)]
-        beyond = [(self._limits[row] >> np.uint64(64 - bits)).astype(np.int64) for row in rows]
+        beyond = [(self.limits[row] >> np.uint64(64 - bits)).astype(np.int64) for row in rows]
         one, two = ((limit - buckets * c) % 2**bits for limit in beyond)  # thresholds
         pairs = [self._pairs[row].astype(np.intp) for row in rows]
         items = [pair % 2**self._width for pair in pairs]

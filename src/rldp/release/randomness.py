@@ -45,7 +45,7 @@ _PURPOSES = {"person": "rldp keyed release ", "record": "rldp keyed release per 
 _ZEROS = bytes(1 << 18)
 _AES_BLOCK = 16
 _NONCE_BYTES = 12
-_WORDS_OF_KEY = 2**32  # half of what AES-GCM allows
+WORDS_OF_KEY = 2**32  # half of what AES-GCM allows
 _KEYED = 8192  # ids at a time, so that their blocks stay in the cache
 
 
@@ -108,7 +108,7 @@ class SecureWords:
             self._stream: WordSource = _CounterStream(os.urandom(_KEY_BYTES), is_fast=True)
         except ImportError:
             self._stream = _SystemStream()
-        self._left = _WORDS_OF_KEY
+        self._left = WORDS_OF_KEY
 
     def words(self, first: int, n: int, each: int) -> Words:
         """The next words."""

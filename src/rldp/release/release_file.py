@@ -57,7 +57,7 @@ from rldp.tables.arrow_arrays import integer_array, text_array
 from rldp.tables.frame_columns import unknown_column
 from rldp.tables.record_files import STANDARD, open_records, parquet_files
 from rldp.tables.schema import Column
-from rldp.tables.sources import Format, Source, file_format, is_compressed, is_text
+from rldp.tables.sources import Format, Source, file_format, has_metadata, is_compressed, is_text
 
 
 def release_file(
@@ -133,7 +133,7 @@ def release_file(
         record_id=record_id,
         column=column,
         keep_anyway=keep_anyway,
-        fingerprint=is_text(end.form) if fingerprint is None else fingerprint,
+        fingerprint=not has_metadata(end.form) if fingerprint is None else fingerprint,
         missing=missing,
     ).written(labels)
     batches = BlockBatches if is_questionnaire else BatchRelease

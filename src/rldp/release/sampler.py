@@ -23,7 +23,7 @@ from rldp.tables.schema import Schema
 if TYPE_CHECKING:
     from rldp.release.report_labels import ReportLabels
 
-_CHUNK = 32_768  # words at a time, so that all arrays fit into the cache
+CHUNK = 32_768  # words at a time, so that all arrays fit into the cache
 
 
 class Released(Protocol):
@@ -264,7 +264,7 @@ def drawn_reports(
     The first record has number `start` in the source.
     """
     reports = sampler.empty(len(s))
-    step, room = max(1, _CHUNK // sampler.words), Room()
+    step, room = max(1, CHUNK // sampler.words), Room()
     for first in range(0, len(s), step):
         part = slice(first, min(first + step, len(s)))
         words = source.words(start + first, part.stop - first, sampler.words)

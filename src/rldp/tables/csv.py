@@ -153,7 +153,7 @@ class CsvSource(Source):
         given, self._done = self._done, 0
         for block in record_blocks(self._stream, self._delimiter, BLOCK, MOST_BLOCKS * BLOCK):
             self.warn()  # before the records are used
-            for batch in self._parsed(block, kinds):
+            for batch in self.parsed(block, kinds):
                 if self._done + batch.num_rows > given:
                     yield batch.slice(max(0, given - self._done))
                 self._done += batch.num_rows
@@ -214,7 +214,7 @@ class CsvSource(Source):
             self._notes[note] = True
             warnings.warn(f"{note}.", ReadingWarning, stacklevel=3)
 
-    def _parsed(self, block: bytes, kinds: dict[str, Any]) -> list[Any]:
+    def parsed(self, block: bytes, kinds: dict[str, Any]) -> list[Any]:
         """The records of a block.
 
         Arrow reads in threads of its own. If these called Python, they could wait forever for the

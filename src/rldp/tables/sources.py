@@ -56,8 +56,13 @@ def file_format(path: Path, among: Collection[Format] = FORMATS) -> Format:
 
 
 def is_text(form: Format) -> bool:
-    """Whether a file of this format is text, with no place for types and metadata."""
+    """Whether a file of this format is a text of fields, which may be compressed by gzip."""
     return form in ("csv", "tsv")
+
+
+def has_metadata(form: Format) -> bool:
+    """Whether a file of this format has a place for metadata."""
+    return form in ("parquet", "arrow")
 
 
 def is_compressed(path: Path) -> bool:

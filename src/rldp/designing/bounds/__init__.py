@@ -11,9 +11,7 @@ known_p           two values of S, if P̂ were known: listed columns
 known_p_alone     the same without a promise to someone who knows U, for more values of S
 pairs_of_columns  three to six values of S: a programme over pairs of columns
 regions           up to 16 cells: programmes over regions of columns
-region_moments    the programme of all regions
-inner             over simplices inside F
-halves            over balls inside F, region by region
+inner             over simplices, or over balls, inside F
 """
 
 from rldp.designing.bounds.problem import Bound, BoundProblem

@@ -18,17 +18,19 @@ without records has p_s = 0; its estimate must be unbiased all the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from rldp._types import Array
-from rldp.arithmetic import exp
-from rldp.designing.bounds.problem import ROUNDING, BoundProblem, second_moment
+from rldp.designing.bounds.problem import (
+    ROUNDING,
+    BoundProblem,
+    factors_given_u,
+    second_moment,
+)
 from rldp.designing.solvers.interrupts import DeferredInterrupt
-from rldp.uncertainty import AllDistributions, ConfidenceSet, GivenU, Guarantee
 
 _MOST_S = 8  # values of S whose patterns are listed; beyond, S is divided into blocks
 _PROGRAMMES = 2**11  # patterns in all of them; u's without one take the multipliers of like ones
@@ -58,28 +60,6 @@ def given_u(problem: BoundProblem) -> float | None:
     else:
         moment = _of_many(p_su, A, float(factors.max()))
     return problem.variance(moment)
-
-
-def factors_given_u(guarantees: Sequence[Guarantee]) -> Array:
-    """The least e^E that is promised for every pair to someone who knows U; ∞ where none is.
-
-    A promise for (s, s') and one for (s', s'') make one for (s, s'').
-    """
-    n_s = guarantees[0].table.n_s
-    levels = np.full((n_s, n_s), np.inf)
-    for g in guarantees:
-        if isinstance(g.uncertainty, GivenU | AllDistributions) or _is_all_of_u(g):
-            levels = np.minimum(levels, g.levels)
-    np.fill_diagonal(levels, 0.0)
-    for s in range(n_s):
-        levels = np.minimum(levels, levels[:, [s]] + levels[[s]])
-    return np.asarray(exp(levels) * (1 + ROUNDING))
-
-
-def _is_all_of_u(g: Guarantee) -> bool:
-    """Whether the part of U that someone knows is all of it, and F has every distribution of S."""
-    is_all = g.part is not None and len(g.part.names) == len(g.table.schema.useful)
-    return is_all and isinstance(g.uncertainty, ConfidenceSet)
 
 
 def _of_two(p_su: Array, A: Array, factors: Array) -> float:

@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rldp._types import Array, Flags, Indices
-from rldp.designing.bounds.given_u import factors_given_u
-from rldp.designing.bounds.problem import BoundProblem, second_moment
+from rldp.designing.bounds.problem import BoundProblem, factors_given_u, second_moment
+from rldp.designing.ceilings import is_around
 from rldp.designing.masters import simple_columns
 from rldp.designing.optimal.barrier_master import BarrierMaster
-from rldp.designing.optimal.ceiling import is_around
 from rldp.designing.solvers.linear import Programme
 
 _MOST_COLUMNS, _MOST_CELLS = 1500, 128  # some seconds

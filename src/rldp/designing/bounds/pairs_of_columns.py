@@ -19,9 +19,9 @@ import numpy as np
 from scipy.sparse import coo_array, csc_array, eye_array, hstack, vstack
 
 from rldp._types import Array, Flags, Indices
-from rldp.designing.bounds.given_u import factor, factors_given_u, patterns
-from rldp.designing.bounds.problem import ROUNDING, BoundProblem
-from rldp.designing.optimal.ceiling import is_around
+from rldp.designing.bounds.given_u import factor, patterns
+from rldp.designing.bounds.problem import ROUNDING, BoundProblem, factors_given_u
+from rldp.designing.ceilings import is_around
 from rldp.designing.solvers.interrupts import DeferredInterrupt
 from rldp.uncertainty import AllDistributions, GivenU, Guarantee
 

@@ -8,8 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rldp.designing.bounds.given_u import given_u
-from rldp.designing.bounds.halves import halves
-from rldp.designing.bounds.inner import inner
+from rldp.designing.bounds.inner import halves, inner
 from rldp.designing.bounds.known_p import known_p
 from rldp.designing.bounds.known_p_alone import known_p_alone
 from rldp.designing.bounds.pairs_of_columns import pairs_of_columns

@@ -3,41 +3,16 @@
 A column T[s, u] = Q(y|s,u) is private if R_1·T_{s1} ≤ e^ε R_2·T_{s2} for all conditionals of
 s1 ≠ s2 that occur together in F. These columns are a convex cone Γ_F, which holds PolyOpt's.
 
-From the duals to the protocol
-------------------------------
-An arrow means "calls"::
+What is here is used by the searches of `designing`:
 
-    solve ──► masters                      duals α from columns; at last the protocol Q[s, u, y]
-      │
-      ├─► ceiling ──► polyopt.solve        the optimum for known P̂: a bound, and columns to begin
-      ├─► inner_simplices ──► polyopt.solve   the same for simplices inside F: a smaller bound
-      ├─► half_budgets ──► half_regions    for balls inside F: smaller still
-      │                      └─► polyopt.product_pricing, solvers.simple_polytope
-      │
-      └─► column_search                    rounds of pricing, from columns in use and new starts
-            ├─► gains                      the gain of a column, and its tangent
-            ├─► private_columns            the best private column for a tangent; pulling in
-            │     ├─► privacy_cones ──► solvers.conic      Γ_F in cones
-            │     └─► cutting_planes ──► solvers.linear    Γ_F by inequalities, from outside
-            └─► branch_and_bound ──► cutting_planes        what no reduced cost exceeds
-
-    stack_ceiling ──► ceiling, chain_rule, solve   a bound for several guarantees together
-
-    least_error ──► error_search           columns with the least error for a goal
-      │               ├─► private_columns  the best private column for a tangent
-      │               ├─► sorted_pricing   columns of PolyOpt's cone, by sorting
-      │               ├─► simplex_rounds   the least error over PolyOpt's cone, and its proof
-      │               │     └─► simplex_pricing ──► polyopt.exact_pricing, solvers.quadratic_bound
-      │               ├─► barrier_master   the weights of columns, and duals
-      │               ├─► minimax_weights  for the largest error instead of the mean
-      │               └─► bounded_influence   for a limit of what one report may do
-
-    subset_selection                       columns that protect the whole record, to begin with
-
-One column on its way: the master's duals and a column give a tangent to the reduced cost, and
-`private_columns` maximises it over Γ_F. The result is pulled in where it is not quite private; with
-a positive reduced cost it enters the master, and with a positive weight in the last solve it is an
-output of the protocol.
+    private_columns      the best private column for a linear objective; pulling in
+      ├─► privacy_cones ──► solvers.conic      Γ_F in cones
+      └─► cutting_planes ──► solvers.linear    Γ_F by inequalities, from outside
+    sorted_pricing       columns of PolyOpt's cone, by sorting
+    subset_selection     columns that protect the whole record, to begin with
+    barrier_master       the masses of columns with the least error, and prices
+      ├─► minimax_weights      for the largest error instead of the mean
+      └─► bounded_influence    for a limit of what one report may do
 
 Glossary
 --------
@@ -54,6 +29,6 @@ gap), and:
   it (F', on large tables).
 - cut: a linear inequality that every private column satisfies.
 - box: low ≤ T ≤ high, a node of branch and bound. chord: the line above t log t between its ends.
-- region: the columns with one s* and with τ in an interval, see `half_regions`.
+- region: the columns with one s* and with τ in an interval, see `inner_sets`.
 - work: nominal seconds by which a search ends, see `solvers.work`.
 """

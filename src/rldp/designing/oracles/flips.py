@@ -13,7 +13,7 @@ import numpy as np
 
 from rldp._types import Array, Indices
 from rldp.designing.optimal.private_columns import PrivateColumns
-from rldp.designing.oracles.prices import Prices
+from rldp.designing.oracles.prices import ErrorPrices, Oracle, Prices
 from rldp.designing.solvers.work import spend
 
 _STARTS = 24  # columns that flips begin with in a round
@@ -27,7 +27,7 @@ _RISE = 1e-9  # of what a column brings: less is rounding
 _SECONDS = 1.6e-7  # nominal, for each entry in a step
 
 
-class Flips:
+class Flips(Oracle):
     """Improves columns until no single change does, or for a number of steps."""
 
     starts = _STARTS
@@ -43,6 +43,7 @@ class Flips:
 
     def columns(self, near: Array, prices: Prices) -> Array:
         """The columns that are reached."""
+        assert isinstance(prices, ErrorPrices)
         T = near / near.max(axis=(1, 2), keepdims=True)
         todo = np.arange(len(T))
         for _ in range(_STEPS):
@@ -54,7 +55,7 @@ class Flips:
             T[todo] = better
         return np.asarray(T / (T * self._p).sum(axis=(1, 2))[:, None, None])
 
-    def _step(self, T: Array, prices: Prices) -> tuple[Indices, Array]:
+    def _step(self, T: Array, prices: ErrorPrices) -> tuple[Indices, Array]:
         """Which columns rise, and what those become."""
         n = len(T)
         moments = _Moments(T, self._p, prices)
@@ -97,7 +98,7 @@ class Flips:
 class _Moments:
     """T·W·T, α·T and P̂·T of columns of any scale, and of columns after a change."""
 
-    def __init__(self, T: Array, p: Array, prices: Prices) -> None:
+    def __init__(self, T: Array, p: Array, prices: ErrorPrices) -> None:
         n, n_s, n_u = T.shape
         self._T, self._p, self._alpha = T, p, prices.alpha.reshape(n_s, n_u)
         self._W = prices.W.reshape(n_s, n_u, n_s, n_u)

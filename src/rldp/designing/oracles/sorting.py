@@ -8,7 +8,7 @@ import numpy as np
 
 from rldp._types import Array
 from rldp.designing.optimal.sorted_pricing import RecordPricing, SortedPricing
-from rldp.designing.oracles.prices import Prices
+from rldp.designing.oracles.prices import ErrorPrices, Oracle, Prices
 from rldp.designing.solvers.work import spend
 
 _TANGENTS = 2  # one after another
@@ -16,7 +16,7 @@ _USED = 2.0  # columns to begin with, times the number of cells
 _SECONDS = 2e-6  # nominal, for each cell of each column
 
 
-class Sorting:
+class Sorting(Oracle):
     """The best column of PolyOpt's cone for a tangent, pulled into the cone that counts."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Sorting:
         return np.concatenate(found)
 
 
-class Record:
+class Record(Oracle):
     """Columns with two values whose ratio is e^ε, improved by single changes."""
 
     def __init__(self, pricing: RecordPricing, cells: int) -> None:
@@ -46,5 +46,6 @@ class Record:
 
     def columns(self, near: Array, prices: Prices) -> Array:
         """Those that no single change improves."""
+        assert isinstance(prices, ErrorPrices)
         spend(_SECONDS * near.size)
         return self._pricing.climbed(near, prices.W, prices.alpha)

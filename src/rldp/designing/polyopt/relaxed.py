@@ -88,6 +88,32 @@ class StabilityCentre:
         self.duals = self.duals + reduced_cost * self._p_su
 
 
+class ZeroCells:
+    """Cells without records and with P^min = 0: each copies another cell of its S value.
+
+    Such a cell adds nothing to the gain of a column, and a column stays in Γ if the cell takes the
+    entry of its representative. So it needs no row in the relaxed master. Without this 6×42 leaves
+    a gap of 39 % at ε = 4 where it leaves some 6 % otherwise.
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        """Find the representative of every cell: itself, or another one."""
+        is_zero = np.array([(block.m == 0) & (block.p == 0) for block in blocks])
+        own = np.arange(is_zero.shape[1])
+        self._representative = np.where(is_zero, is_zero.argmin(axis=1)[:, None], own)
+        self.is_representative = self._representative == own
+
+    def copied(self, columns: Array) -> Array:
+        """Columns in which every cell has the entry of its representative."""
+        return np.take_along_axis(columns, self._representative[None], axis=2)
+
+    def merged(self, duals: Array) -> Array:
+        """The duals of all cells, added up at their representatives."""
+        merged = np.zeros_like(duals)
+        np.add.at(merged, (np.arange(len(duals))[:, None], self._representative), duals)
+        return merged
+
+
 class RelaxedOptimum(NamedTuple):
     """The value, the dual of every cell, and the marginals of every group that is used."""
 
@@ -319,10 +345,12 @@ class RelaxedRounds:
         p_su: Array,
         grid: TauGrid,
         centre: StabilityCentre,
+        zero_cells: ZeroCells,
         master: Master,
     ) -> None:
         """Take P̂, the τ's, the duals to start from, and the master of whole columns."""
         self._p_su, self._grid, self._centre, self._master = p_su, grid, centre, master
+        self._zero_cells = zero_cells
         self._classes = LevelClasses(p_su)
         self._has_one_group = True  # for all columns with τ = 1
         self.used_vertices: dict[Hashable, list[Array]] = {}  # of every group, by block
@@ -332,8 +360,9 @@ class RelaxedRounds:
                 self.relaxed.add_vertices(_ONE_GROUP, s, level * _constant(block))
 
     def _new_master(self, columns: Array) -> RelaxedMaster:
-        relaxed = RelaxedMaster(self._p_su, self._master.is_possible, log(self._grid.factor))
-        relaxed.add_columns(columns)
+        has_row = self._master.is_possible & self._zero_cells.is_representative
+        relaxed = RelaxedMaster(self._p_su, has_row, log(self._grid.factor))
+        relaxed.add_columns(self._zero_cells.copied(columns))
         return relaxed
 
     def run(self, certified: float, is_over: Callable[[], bool], progress: SearchProgress) -> None:
@@ -407,9 +436,9 @@ class RelaxedRounds:
 
     def _add_coupled(self) -> None:
         """Add the columns of the relaxed optimum, coupled, to the master; solve it."""
-        self._master.add(self._optimum.columns)
+        self._master.add(self._zero_cells.copied(self._optimum.columns))
         for marginals in self._optimum.groups.values():
-            self._master.add(coupled(marginals, self._p_su))
+            self._master.add(self._zero_cells.copied(coupled(marginals, self._p_su)))
         self._incumbent = self._master.solved()
 
     def _price(self, *, is_smoothed: bool) -> int:

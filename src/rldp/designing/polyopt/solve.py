@@ -24,6 +24,7 @@ from scipy.special import entr
 from rldp._types import Array, SearchProgress
 from rldp.arithmetic import exp
 from rldp.designing.masters import Master, simple_columns
+from rldp.designing.oracles.products import Listed, Priced
 from rldp.designing.polyopt.exact_pricing import ExactPricing
 from rldp.designing.polyopt.relaxed import (
     CLOSED_GAP,
@@ -33,10 +34,12 @@ from rldp.designing.polyopt.relaxed import (
     SLOW_ROUNDS,
     RelaxedRounds,
     StabilityCentre,
+    ZeroCells,
 )
 from rldp.designing.polyopt.s_block import Block, possible_cells
 from rldp.designing.polyopt.tau import Pricing, TauBisection, TauGrid, columns_of_pricing
 from rldp.designing.problem import Found, how_ended, untold
+from rldp.designing.rounds import Turn, rounds
 from rldp.designing.solvers.linear import Optimum
 from rldp.designing.solvers.work import Clock, Limit
 from rldp.errors import TooLargeError
@@ -51,7 +54,7 @@ _CLOSED, _CLOSED_SHARE = 1e-9, 1e-7  # gap that counts as closed; relative to th
 _ROUNDING = 1e-13  # against rounding: a smaller reduced cost is 0
 
 _START = 0.05  # of the work that is left, for the duals to start from
-_RELAXED = 0.7  # for rounds on the relaxed master,
+_RELAXED = 0.6  # for rounds on the relaxed master,
 _IMPROVE = 0.2  # for whole columns, and for the rounds if the last proof took long
 _REPEAT = 0.85  # after which no phase is repeated
 _PROOF_RESERVE = 1.5  # times the last proof's work is kept for the next one
@@ -123,6 +126,7 @@ class LargeTableSearch:
         """Take P̂, the blocks, e^ε, and whether only pairs s1 ≠ s2 are compared."""
         self._p_su = p_su
         self._grid = TauGrid(blocks, factor, distinct=distinct)
+        self._zero_cells = ZeroCells(blocks)
         self._centre = StabilityCentre(p_su)  # its bound holds for the τ's of the grid
         self._certified = np.inf  # the bound for all τ
 
@@ -167,7 +171,7 @@ class LargeTableSearch:
         self, master: Master, clock: Clock, end: float, progress: SearchProgress
     ) -> None:
         """Repeat all phases until the gap is closed, the clock is over, or it hardly shrinks."""
-        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, master)
+        rounds = RelaxedRounds(self._p_su, self._grid, self._centre, self._zero_cells, master)
         value, proof_work, is_going = master.solved().value, 0.0, True
         while is_going:
             before, last = self._certified - value, clock.after(_REPEAT, end)
@@ -188,7 +192,7 @@ class LargeTableSearch:
             progress(value, self._certified)
             for tau, columns, _ in found:
                 self._grid.add(tau)
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
                 rounds.relaxed.add_columns(columns)
             self._centre.hold_for(max((most for *_, most in found), default=0.0))
             gap = self._certified - value
@@ -206,10 +210,10 @@ class LargeTableSearch:
             if gap <= CLOSED_GAP * optimum.value or is_over():
                 break
             optimum = self._add_of_known_vertices(master, optimum, known, is_over)
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = self._priced_columns(duals, optimum.value, step)
             if len(new):
-                master.add(new)
+                master.add(self._zero_cells.copied(new))
                 optimum = master.solved()
             elif gap == centre.bound - optimum.value:
                 if step == 1:
@@ -226,7 +230,7 @@ class LargeTableSearch:
         """Add the best products of vertices that are known already, in rounds."""
         is_slow = False
         while not is_slow:
-            duals = master.duals(optimum)
+            duals = self._zero_cells.merged(master.duals(optimum))
             new = [
                 columns_of_pricing(one, duals, self._p_su, LEAST_REDUCED_COST, many=True)
                 for one in known
@@ -234,7 +238,7 @@ class LargeTableSearch:
             if not any(map(len, new)) or is_over():
                 break
             for columns in new:
-                master.add(columns)
+                master.add(self._zero_cells.copied(columns))
             before, optimum = optimum.value, master.solved()
             is_slow = optimum.value - before < SLOW * (self._centre.bound - before)
         return optimum
@@ -293,21 +297,19 @@ def closed(
 
     The answer is the optimum, the bound, and whether Ctrl-C ended the search.
     """
-    optimum, is_over = master.solved(), clock.passes(1.0)
     least = float(np.clip(_CLOSED_SHARE * master.unit, _ROUNDING, _CLOSED))
+
+    def priced(duals: Array) -> Priced:
+        found = pricing.price(duals, least, _COLUMNS, clock.passes(1.0))
+        return Priced(found.columns, found.bound)
+
+    master.solved()
+    master.bound, is_interrupted = bound, False
     try:
-        while True:
-            duals = master.duals(optimum)
-            priced = pricing.price(duals, least, _COLUMNS, is_over)
-            bound = min(bound, optimum.value + priced.bound)
-            progress(optimum.value, bound)
-            if not priced.reduced_cost.size or is_over():
-                break
-            master.add(priced.columns)
-            optimum = master.solved()
+        rounds(master, [Turn(Listed(priced))], clock, progress)
     except KeyboardInterrupt:
-        return optimum, bound, True
-    return optimum, bound, False
+        is_interrupted = True
+    return master.incumbent, master.bound, is_interrupted
 
 
 def is_optimal(Q: Array, p_su: Array, p_min: Array, epsilon: float) -> bool:

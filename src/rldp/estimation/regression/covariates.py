@@ -287,7 +287,12 @@ class RowReader:
 
     def beside(self, reports: Any, columns: Any) -> CovariateRows:
         """Reports alone, and columns of the same length in a frame or as {name: values}."""
-        if isinstance(reports, np.ndarray) and reports.dtype.kind in "iu":
+        if is_frame(reports):  # as a release gives them
+            self.origin.check_note(frame_note(reports, self.column))
+            held = arrow_columns(reports, self._wanted((), column_names(reports)))
+            rows = self._rows([held], (), is_text=False)
+            codes = rows.codes
+        elif isinstance(reports, np.ndarray) and reports.dtype.kind in "iu":
             expected = "a report of everyone"
             codes = as_array(reports, expected, dtype=np.int64, argument="reports")
         else:

@@ -131,7 +131,10 @@ def regress(p: Reported, p0: Array, reports: Any, options: RegressionOptions) ->
     try:
         fit, null, other = _fits(data, inverse, what, counts, options)
     except NoMaximumError as error:
-        raise _unbounded(error.place(what.size - 1), what, coding) from None
+        is_joined = options.method == "likelihood" and bool(np.bincount(what.groups).max() > 1)
+        assumes = f"the shares of {what.rest or 'the cells'}" if is_joined else ""
+        place = error.place(what.size - 1)
+        raise _unbounded(place, what, coding, assumes=assumes) from None
     found = Regression(
         outcome=what.title,
         baseline=what.names[0],
@@ -322,7 +325,9 @@ def _fits(
         return fit, null, None
 
 
-def _unbounded(place: int, what: OutcomePartition, coding: Coding) -> DataError:
+def _unbounded(
+    place: int, what: OutcomePartition, coding: Coding, *, assumes: str = ""
+) -> DataError:
     term, value = divmod(place, what.size - 1)
     name, label = coding.terms[term], what.names[value + 1]
     it = what.title if label == EVENT else f"{what.title} = {label!r}"
@@ -332,6 +337,12 @@ def _unbounded(place: int, what: OutcomePartition, coding: Coding) -> DataError:
     else:
         why = f"the probability of {it} goes to 0 or 1 along {name!r}"
         remedy = "merge levels, leave the covariate out, or collect more reports"
+    if assumes:
+        remedy += (
+            f". The likelihood takes it for granted that {assumes} do not depend on the covariates "
+            f"where {what.title} is the same; if they do, this happens. The method 'moments' does "
+            f"not assume it"
+        )
     return DataError(
         f"Expected coefficients that the reports bound, but {why}; {remedy}.",
         argument="covariates",

@@ -1,4 +1,4 @@
-"""The largest reduced cost of a private column at given duals: branch and bound over boxes.
+"""The best private column of all, or what none exceeds: branch and bound over boxes.
 
 The gain Σ P̂ T log T - α·T is convex and a sum over cells, so on a box it lies below its chords, and
 their maximum over linear inequalities that hold for all private columns is a linear programme. The
@@ -13,18 +13,74 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
+from rldp._types import Array
 from rldp.arithmetic import matmul
 from rldp.designing.optimal.cutting_planes import Cuts
-
-Array = NDArray[np.float64]
+from rldp.designing.optimal.private_columns import PrivateColumns
+from rldp.designing.oracles.cones import Cones
+from rldp.designing.oracles.prices import InformationPrices, Oracle, Prices
+from rldp.designing.solvers.work import Clock
 
 _AT_ONCE = 16  # boxes split together
 _CUT_FROM, _FINE_CUT = 1e-3, 1e-7  # of a column's size: what is broken by less is not added
 _EDGE = 0.1  # of a side that a split keeps away from its ends
 _ROUNDING = 1e-12  # nats, beyond what sums of chords and gains can cost
+
+
+class Boxes(Oracle):
+    """Columns that boxes lead to, followed to a peak; what is left of the boxes is a bound.
+
+    Attributes:
+        left: boxes that may still be bounded.
+        brought: the most that a column of the last round brings.
+    """
+
+    def __init__(
+        self,
+        private: PrivateColumns,
+        recent: Array,
+        cones: Cones,
+        closed: float,
+        most: int,
+        clock: Clock,
+        lower: Callable[[float], None],
+    ) -> None:
+        """Take the cone, and how far to go.
+
+        Args:
+            private: the cone.
+            recent: columns whose worst conditionals are inequalities from the beginning.
+            cones: follows the columns that boxes lead to.
+            closed: nats that count as none.
+            most: boxes to bound, in all rounds.
+            clock: when to stop.
+            lower: told the bound so far, in every step.
+        """
+        n = private.weights.size
+        self._branching = Branching(private.cuts, private.weights, recent.reshape(-1, n))
+        self._private, self._cones, self._closed = private, cones, closed
+        self._clock, self._lower, self.left, self.brought = clock, lower, most, 0.0
+
+    def columns(self, near: Array, prices: Prices) -> Array:
+        """Those that bring more than what counts as none."""
+        assert isinstance(prices, InformationPrices)
+        found, self.brought = [near[:0]], 0.0
+
+        def reached(largest: float, T: Array) -> float:
+            self._lower(largest)
+            T = self._private.pulled_in(T.reshape(-1, *near.shape[1:]))
+            T = T[prices.gains(T) > self._closed]
+            if len(T):
+                found.append(self._cones.columns(T, prices))
+                self.brought = max(self.brought, float(prices.gains(found[-1]).max(initial=0.0)))
+            return self.brought
+
+        is_over = self._clock.passes(1.0)
+        bounded = self._branching.bounded(prices.alpha, self._closed, is_over, reached, self.left)
+        self.left, self.excess = self.left - bounded.boxes, bounded.bound
+        return np.concatenate(found)
 
 
 class Bounded(NamedTuple):

@@ -1,15 +1,24 @@
-"""Regions that hold all columns that are private over F: half of the budget for every S value.
+"""Sets inside F, whose protocols are easier to bound: simplices, and half of the budget for each s.
 
-The conditionals of s that half of the budget pays for are a ball, and any two conditionals from
-the balls of different s occur together in F. For a private column let t_s be the least mean R·T_s
-over the ball of s. With s* the S value where it is least, 1 its t_s after scaling, and τ the least
-t_s of the others,
+A protocol that is private over F is private over every set inside F. For budget shares β_s = b/2
+any two conditionals within the balls k_s = 1 + β_s/P̂_s occur together in F.
+
+Simplices. One with the corners m + c e_u, all of them on the sphere Σ r²/R = k² around r, lies in
+its ball, as balls are convex. Cells without records are left out: they have no corner, and what is
+released for them changes no utility. Privacy over all these simplices is a cone of PolyOpt with
+P^min = m. So the exact optimum over that cone bounds every protocol that is private over F, and it
+is much smaller than the optimum for P̂ alone, where the simplices are points.
+
+Balls. For a private column let t_s be the least mean R·T_s over the ball of s. With s* the S value
+where it is least, 1 its t_s after scaling, and τ the least t_s of the others,
 
     1 ≤ R·T_{s*} ≤ e^ε τ   and   τ ≤ R·T_s ≤ e^ε   for all R of the balls, and 1 ≤ τ ≤ e^ε.
 
 A *region* is an s* and an interval [low, high] of τ. Its columns satisfy the same inequalities with
 τ = low on the left and τ = high on the right, for some R of each ball: a product of polytopes, one
-for each s. A convex function of columns is largest at a product of their vertices.
+for each s. A convex function of columns, such as a reduced cost, is largest at a product of their
+vertices. Where the optimum over all regions has columns, polytopes get further R that these columns
+break, and intervals are halved. The bound holds at any moment.
 """
 
 from __future__ import annotations
@@ -21,18 +30,107 @@ import numpy as np
 
 from rldp._types import Array, Flags
 from rldp.arithmetic import exp, log, matmul
-from rldp.designing.polyopt.exact_pricing import ProductPricing, Vertices, sorted_vertices
+from rldp.designing.masters import Master, scaled, simple_columns
+from rldp.designing.oracles.products import Listed, Priced
+from rldp.designing.polyopt.exact_pricing import (
+    ExactPricing,
+    ProductPricing,
+    Vertices,
+    sorted_vertices,
+)
+from rldp.designing.polyopt.s_block import Block as SimplexBlock
+from rldp.designing.polyopt.s_block import possible_cells
+from rldp.designing.polyopt.solve import closed
+from rldp.designing.problem import Found, how_ended, untold
+from rldp.designing.rounds import Turn, rounds
 from rldp.designing.solvers.best_product import Branches
 from rldp.designing.solvers.quadratic_form import Products
 from rldp.designing.solvers.simple_polytope import SimplePolytope
-from rldp.designing.solvers.work import spend
-from rldp.uncertainty import BudgetSet
+from rldp.designing.solvers.work import Clock, spend
+from rldp.tables.table import Table
+from rldp.uncertainty import BudgetSet, UncertaintySet
 
-_SHARE = 0.5 * (1 - 1e-9)  # of the budget for every S value: two of them share it, but for rounding
+_SHARE = 0.5  # of the budget for every S value: two of them share it
+_STEPS = 60  # of bisection
+_INSIDE = 1e-9  # of k² - 1 that corners stay away from the sphere, for rounding
+_HALF = 0.5 * (1 - 1e-9)  # of the budget for every S value: two of them share it, but for rounding
 _MOST_DIMENSIONS = 6  # cells of one S value: polytopes of more have too many vertices
 _BROKEN = 1e-3  # of ε: an inequality that is broken by less is not added
 _NARROW = 0.01  # of ε: an interval of log τ that is not halved
 _WORK_OF_BLOCK, _WORK_OF_NUMBER = 5e-4, 3e-8  # nominal seconds; a number in a list of vertices
+_MOST_NUMBERS = 2e7  # in the lists of all vertices
+_CLOSED = 3e-5  # reduced cost that counts as 0, of the gain of a column
+_COLUMNS_PER_ROUND = 200  # of exact pricing
+_UNUSED = 1e-7  # weight of a column that need not be cut off
+_PATIENCE, _STALLED = 20, 1e-4  # rounds that must lower the bound by this share of it
+_WORK_OF_COLUMNS = 2.0  # nominal seconds, after which no round gives columns to begin with
+
+
+def inner_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Found | None:
+    """The optimum over simplices inside F; None where none are known or they are too many."""
+    p_min, p_su, factor = inner_simplices(F), F.table.p_su, float(exp(epsilon))
+    if p_min is None:
+        return None
+    blocks = [SimplexBlock(m, p) for m, p in zip(p_min, p_su, strict=True)]
+    if not ExactPricing.is_possible(blocks, factor, distinct=True):
+        return None
+    is_counted = (p_su > 0) | (F.table.p_s == 0)[:, None]
+    master = Master(p_su, possible_cells(blocks) & is_counted)
+    master.add(simple_columns(p_su.shape, factor, distinct=True))
+    pricing = ExactPricing(blocks, factor, distinct=True)
+    optimum, bound, is_interrupted = closed(master, pricing, clock, untold, np.inf)
+    ended = how_ended(optimum.value, bound, is_interrupted=is_interrupted)
+    return Found.of_columns(master.protocol(optimum), optimum.value, bound, ended)
+
+
+def inner_simplices(F: UncertaintySet) -> Array | None:
+    """The least probabilities m of simplices inside F, shape (n_s, n_u); None if none are known.
+
+    The corners of s are m_s + c e_u for the cells u with records; without any, m_s = 0.
+    """
+    if not isinstance(F, BudgetSet) or F.order != 2:  # other balls need another equation
+        return None
+    r, p_s = F.table.p_u_given_s, F.table.p_s
+    m = np.zeros_like(r)
+    for s in np.flatnonzero(p_s):
+        k, seen = 1 + _SHARE * F.budget / p_s[s], r[s] > 0
+        m[s, seen] = inscribed(r[s, seen], 1 + (k * k - 1) * (1 - _INSIDE))
+    return m
+
+
+def inscribed(r: Array, k2: float) -> Array:
+    """The m of the simplex with all corners m + c e_u on the sphere Σ r²/R = k², for r > 0.
+
+    The corners are alike in this: D = r_u²/m_u - r_u²/(m_u + c) is the same for all u, so that
+    m_u = (√(c² + 4 c r_u²/D) - c)/2. D follows from Σ m + c = 1, and c from Σ r²/m - D = k²; both
+    equations are monotone.
+    """
+    if r.size == 1:
+        return r.copy()
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        c = (low + high) / 2
+        m, D = _with_spread(r, c)
+        is_inside = (r**2 / m).sum() - D <= k2
+        low, high = (c, high) if is_inside else (low, c)
+    return _with_spread(r, low)[0] if low > 0 else r.copy()
+
+
+def _with_spread(r: Array, c: float) -> tuple[Array, float]:
+    """m and D for a given c."""
+    low, high = -80.0, 80.0  # log D
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        total = _least(r, c, exp(middle)).sum() + c
+        low, high = (middle, high) if total > 1 else (low, middle)
+    D = float(exp(high))
+    return _least(r, c, D), D
+
+
+def _least(r: Array, c: float, D: float) -> Array:
+    # √(c² + x) - c without cancellation
+    x = 4 * c * r**2 / D
+    return np.asarray(x / (np.sqrt(c * c + x) + c) / 2) if c > 0 else r
 
 
 class Ball:
@@ -49,7 +147,7 @@ class Ball:
         self.cells = np.flatnonzero(r) if is_seen else np.zeros(1, np.intp)
         self.r = r[self.cells] if is_seen else np.ones(1)
         self.spread = np.eye(r.size)[self.cells] if is_seen else np.ones((1, r.size))
-        self._k = F.stretch(np.array([s]), _SHARE) if is_seen else np.ones(1)
+        self._k = F.stretch(np.array([s]), _HALF) if is_seen else np.ones(1)
         self._maximiser = F.balls.maximiser
 
     def farthest(self, T: Array) -> Array:
@@ -228,3 +326,81 @@ class Regions:
         used = {key for region in self.regions for key in self._keys(region)}
         self._blocks = {key: block for key, block in self._blocks.items() if key in used}
         return is_changed
+
+
+def half_budget_optimum(F: UncertaintySet, epsilon: float, clock: Clock) -> Found | None:
+    """A bound that falls until the clock ends, and the optimum over the regions of an early round.
+
+    A search that begins with columns of later rounds need not find more, and more work for the
+    bound shall not change what it finds. None where blocks would be too large.
+    """
+    if not isinstance(F, BudgetSet) or not Regions.are_possible(F):
+        return None
+    early = Clock(_WORK_OF_COLUMNS)
+    regions, cone = Regions(F, epsilon), _Cone(F.table, epsilon, clock)
+    master, is_interrupted = cone.master, False
+    try:
+        cone.close(regions.pricing())
+        bounds = [cone.bound]
+        while clock.now() <= 1 and not _has_stalled(bounds):
+            is_early = early.now() < 1
+            if not regions.refine(cone.in_use) or regions.size > _MOST_NUMBERS:
+                break
+            cone.begin(regions)
+            master = cone.master if is_early else master
+            cone.close(regions.pricing())
+            bounds.append(cone.bound)
+    except KeyboardInterrupt:
+        is_interrupted = True
+    optimum = master.incumbent
+    ended = how_ended(optimum.value, cone.bound, is_interrupted=is_interrupted)
+    return Found.of_columns(master.protocol(optimum), optimum.value, cone.bound, ended)
+
+
+def _has_stalled(bounds: list[float]) -> bool:
+    before = bounds[max(len(bounds) - _PATIENCE, 0)]
+    return len(bounds) > _PATIENCE and bounds[-1] > (1 - _STALLED) * before
+
+
+class _Cone:
+    """The optimum over regions that become smaller and smaller."""
+
+    def __init__(self, table: Table, epsilon: float, clock: Clock) -> None:
+        self._p_su, self._clock, self.bound = table.p_su, clock, np.inf
+        self._is_counted = (table.p_su > 0) | (table.p_s == 0)[:, None]
+        self._simple = simple_columns(table.p_su.shape, float(exp(epsilon)), distinct=True)
+        self._columns = np.zeros((0, *table.p_su.shape))  # as large as vertices are
+        self.master = self._new_master()
+
+    def _new_master(self) -> Master:
+        master = Master(self._p_su, self._is_counted)
+        master.add(self._simple)
+        master.add(self._columns)
+        return master
+
+    def begin(self, regions: Regions) -> None:
+        """Go on with the columns that some region still holds."""
+        self._columns = self._columns[regions.holders(self._columns).any(axis=0)]
+        self.master = self._new_master()
+
+    def close(self, pricing: ProductPricing) -> None:
+        """Add columns until none has a positive reduced cost, and lower the bound."""
+        target = _CLOSED * self.master.unit
+
+        def priced(duals: Array) -> Priced:
+            found = pricing.best(duals, target, self._clock.passes(1.0))
+            new = pricing.products(found, _COLUMNS_PER_ROUND)
+            self._columns = np.concatenate([self._columns, new])
+            return Priced(scaled(new, self._p_su), found.bound)
+
+        self.master.bound = self.bound
+        try:
+            rounds(self.master, [Turn(Listed(priced))], self._clock)
+        finally:
+            self.bound = self.master.bound
+
+    @property
+    def in_use(self) -> Array:
+        """The columns of the optimum that come from regions."""
+        weights = self.master.incumbent.weights[len(self._simple) :]
+        return self._columns[weights > _UNUSED]
