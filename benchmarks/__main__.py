@@ -15,6 +15,7 @@ NAMES = (
     "optimal",
     "large",
     "layers",
+    "people",
     "prices",
     "goals",
     "questionnaire",

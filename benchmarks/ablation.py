@@ -157,7 +157,7 @@ def _always(value: object) -> Callable[[Any], Any]:
     return lambda _: lambda *_args: value
 
 
-def _random_starts(seed: int) -> Callable[[Any], Any]:
+def random_starts(seed: int) -> Callable[[Any], Any]:
     def instead(init: Any) -> Any:
         def changed(self: Any, *args: Any, **options: Any) -> None:
             init(self, *args, **options)
@@ -191,7 +191,7 @@ def _without_bound(name: str) -> Callable[[Any], Any]:
 
 SWITCHES = (
     *(
-        Switch(f"other random starts, {n}", "masters.Quadratic.__init__", _random_starts(n))
+        Switch(f"other random starts, {n}", "masters.Quadratic.__init__", random_starts(n))
         for n in (1, 2, 3)
     ),
     Switch("outputs of closed forms to begin with", "programmes._columns", _always(None)),

@@ -263,7 +263,7 @@ def test_many_cells_by_sorting():
     """6 × 20 cells: below every closed form with parameters for the goal."""
     F = ChiSquareSet(random_table(4, 6, 20))
     goal = Goal.named("cells", F.table)
-    few = replace(EFFORTS["quick"], protocols=3)
+    few = replace(EFFORTS["quick"], rounds_work=4.0)
     asked = Problem(stack(F, 1.0), goal, effort=few)
     found = error_programmes.optimal(asked, None)
     total = goal_error(found.Q, goal, F.table.p_su).total
@@ -299,6 +299,17 @@ def test_a_search_that_ends_early_gives_what_it_has(limit):
     assert p.ended == "time"
     assert p.error.is_estimable
     assert rldp.verify(p)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sensitive", "useful", "most"),
+    [("race", "sex", 15.7), ("income", "marital-status", 4.22), ("income", "workclass", 3.11)],
+)
+def test_people_needed_stay_as_few(sensitive, useful, most, monkeypatch):
+    monkeypatch.setitem(EFFORTS, "quick", replace(EFFORTS["quick"], is_bounded=False))
+    F = ChiSquareSet(rldp.datasets.adult(sensitive, useful))
+    assert rldp.design(F, 1.0, goal="cells", effort="quick").error.total < most
 
 
 @pytest.mark.parametrize("name", ["optimal", "polyopt"])

@@ -47,7 +47,9 @@ def least_error(problem: Problem, goal: Estimated, seeds: Array | None = None) -
     guarantees, hidden = problem.guarantees, problem.hidden
     private = PrivateColumns(guarantees, hidden=hidden)
     least = float(exp(problem.least_level))
-    is_begun, is_interrupted = is_large(guarantees), False
+    # where columns are found by sorting there are many soon
+    is_begun = is_large(guarantees) and _sorted_pricing(guarantees) is None
+    is_interrupted = False
     try:
         if is_begun:  # outputs of closed forms are worse, and make Newton steps dear: not these too
             seeds = coarser_columns(problem, goal)
