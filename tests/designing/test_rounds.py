@@ -23,7 +23,7 @@ class Offers(Oracle):
     def __init__(self, name: str, asked: list[str], rises: list[float]) -> None:
         self._name, self._asked, self._rises = name, asked, list(rises)
 
-    def columns(self, near, prices):  # noqa: ARG002
+    def columns(self, near, prices):  # noqa: ARG002  # it offers what it was given
         self._asked.append(self._name)
         spend(1.0)
         return np.full((1, 1, 1), self._rises.pop(0) if self._rises else 0.0)
