@@ -219,6 +219,8 @@ def test_what_cannot_be_designed_is_refused_by_name():
     frame = sample()
     for options, message in (
         ({"goal": "cells"}, "Expected a goal among"),
+        ({"goal": 5}, "Expected a goal: a word"),
+        ({"uncertainty": 3}, "Expected a kind of set"),
         ({"goal": {"height": 1.0}}, "useful columns in the goal"),
         ({"blocks": [["sex"], ["sex", "age"]]}, "'sex' is in two"),
         ({"blocks": "pairs"}, "Expected blocks as"),
@@ -229,6 +231,8 @@ def test_what_cannot_be_designed_is_refused_by_name():
     ):
         with pytest.raises(ParameterError, match=message):
             designed(frame, "income", list(COLUMNS), 1.0, **options)
+    with pytest.raises(ParameterError, match="a useful column or more"):
+        designed(frame, "income", [], 1.0)
     with pytest.raises(ParameterError, match="sensitive columns"):
         designed(frame, None, ["sex"], 1.0)
     with pytest.raises(DataError, match="other"):

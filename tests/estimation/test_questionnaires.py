@@ -241,3 +241,16 @@ def test_a_block_without_reports_leaves_the_others():
     assert e.s.estimate.sum() == pytest.approx(1)
     assert list(e.s.estimate) == pytest.approx(P_INCOME, abs=0.01)
     assert e.table("sex").schema.s_labels == INCOME
+
+
+def test_plans_are_reached_by_as_many_reports():
+    margin = 0.02
+    for row in small().plan(margin):
+        n = row.tables
+        counts = {
+            name: np.rint(x * w)
+            for (name, x), w in zip(counts_at(n).items(), small().weights, strict=True)
+        }
+        e = small().estimate(counts=counts)
+        figures = e.s if row.name == "P(S)" else e.table(row.name).cells
+        assert 1.96 * figures.std_error.max() == pytest.approx(margin, rel=0.03)

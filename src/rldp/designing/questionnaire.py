@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from rldp._types import Array
-from rldp.checks import checked_mapping, checked_texts, is_one_of, shown
+from rldp.checks import checked_mapping, checked_texts, checked_tuple, is_one_of, shown
 from rldp.designing.problem import EFFORTS, checked_effort
 from rldp.designing.processes import Job, designs, n_processes
 from rldp.designing.stack import AUTO
@@ -137,9 +137,16 @@ def design_questionnaire(
     """
     checked_effort(effort)
     _check_layers(layers)
+    if not callable(uncertainty):
+        raise ParameterError(
+            f"Expected a kind of set such as ChiSquareSet, got {shown(uncertainty)}.",
+            argument="uncertainty",
+        )
     wanted = _Wanted.of(goal)
     tables, pairs = _tables(data, sensitive, useful, blocks, wanted, missing, levels, encoding)
     chosen = list(tables)
+    if not chosen:
+        raise ParameterError("Expected a useful column or more, got none.", argument="useful")
     if begun is not None:
         begun(workload([tables[block] for block in chosen], effort, workers))
     budget = _Budget.of(alpha, chosen, uncertainty)
@@ -196,7 +203,10 @@ class _Wanted:
                     )
                 weights[name] = float(weight)
             return cls("weights", weights)
-        listed = [checked_texts(pair, "names of two columns", argument="goal") for pair in goal]
+        given = checked_tuple(
+            goal, "a goal: a word, pairs of useful columns, or weights", argument="goal"
+        )
+        listed = [checked_texts(pair, "names of two columns", argument="goal") for pair in given]
         if not listed or any(len(set(pair)) != 2 for pair in listed):
             raise ParameterError(
                 "Expected pairs of two different useful columns as a goal.", argument="goal"

@@ -163,6 +163,17 @@ class _Asked(ReleasingBlocks):
         )
         return estimate(self.blocks, self._laws, self.fingerprint, reports, options, counts=counts)
 
+    def plan(self, margin: float = 0.01, level: float = 0.95) -> list[Any]:
+        """How many reports give intervals of ± `margin`, for P(S) and for every useful column.
+
+        Returns:
+            For each a `Question`: its name and block, the reports for every P(S, U) and for every
+            P(U), and the share of all reports that its block takes.
+        """
+        from rldp.estimation.questionnaire import planned
+
+        return planned(self, margin, level)
+
     @cached_property
     def _laws(self) -> tuple[Any, ...]:
         """How well each block estimates its table."""
