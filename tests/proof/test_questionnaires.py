@@ -60,6 +60,61 @@ def test_a_forgery_is_refused_by_both_checkers(name):
             check(bad)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("shares", "bits"), 63),
+        (("blocks", 0, "schema", "useful"), []),
+        (("blocks", 0, "schema", "useful", 0, "labels"), []),
+        (("blocks", 1), 7),
+    ],
+)
+def test_a_damaged_questionnaire_is_refused(path, value):
+    for check in CHECKERS:
+        bad = document()
+        place = bad
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        with pytest.raises(ProofError):
+            check(bad)
+
+
+@pytest.mark.parametrize("check", CHECKERS)
+def test_labels_without_rows_in_the_blocks_are_refused(check):
+    bad = document()
+    for block in bad["blocks"]:
+        block["schema"]["sensitive"][0]["labels"].append("more")
+    n_s = len(bad["blocks"][0]["schema"]["sensitive"][0]["labels"])
+    bad["levels"] = [[9.0 if i != j else "inf" for j in range(n_s)] for i in range(n_s)]
+    with pytest.raises(ProofError):
+        check(bad | {"epsilon": 9.0})
+
+
+def test_the_proof_has_its_least_room():
+    proof = check_questionnaire(document())
+    assert proof.slack == min(block.slack for block in proof.blocks)
+
+
+def plain() -> rldp.Questionnaire:
+    """Blocks over all distributions, with one guarantee each: nothing to miss the truth."""
+    blocks = []
+    for name in ("sex", "age"):
+        table = rldp.Table([[3, 1], [2, 4]], useful={name: ["0", "1"]})
+        blocks.append(rldp.design(rldp.AllDistributions(table), 1.0, "grr"))
+    return rldp.Questionnaire(tuple(blocks), (2**31, 2**31))
+
+
+def test_blocks_of_one_guarantee_speak_of_everybody():
+    found = plain().document()
+    assert "alpha" not in found
+    for check in CHECKERS:
+        check(copy.deepcopy(found) | {"all": 1.0, "given_u": 1.0})
+        check(copy.deepcopy(found) | {"alpha": 0.01})  # no set misses the truth
+        with pytest.raises(ProofError):
+            check(copy.deepcopy(found) | {"all": 0.9})
+
+
 def test_random_forgeries_are_refused_by_both_checkers():
     tried: Counter[str] = Counter()
     for name, bad in forged(document(), 200, seed=2):

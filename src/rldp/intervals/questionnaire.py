@@ -49,6 +49,7 @@ def _check(document: dict[str, Any]) -> None:
         need(schema["sensitive"] == columns, "two blocks have different sensitive columns")
         names = [column["name"] for column in schema["useful"]]
         need(len(names) > 0, "a block has no useful column")
+        need(all(column["labels"] for column in schema["useful"]), "a column has no labels")
         need(seen.isdisjoint(names) and len(set(names)) == len(names), "a column is in two blocks")
         seen.update(names)
         check_with_intervals(block)

@@ -189,10 +189,8 @@ def is_binomial_tail(k: int, n: int, p: Fraction, alpha: Fraction) -> bool:
             term, total, shift = (term >> width) + 1, (total >> width) + 1, shift + width
     exponent += shift - width
     chance = mantissa * total
-    limit = alpha.numerator
-    if exponent >= 0:
-        return (chance << exponent) * alpha.denominator <= limit
-    return chance * alpha.denominator <= limit << -exponent
+    above, below = max(exponent, 0), max(-exponent, 0)
+    return (chance * alpha.denominator) << above <= alpha.numerator << below
 
 
 def _power_above(top: int, bottom: int, n: int) -> tuple[int, int]:

@@ -129,8 +129,6 @@ def _column_name(column: Any) -> str:
 
 
 def _proved(j: int, block: Any) -> Proof:
-    if not isinstance(block, dict):
-        raise ProofError(f"Expected an object as block {j}, got {type(block).__name__}.")
     try:
         return check(block)
     except ProofError as error:
