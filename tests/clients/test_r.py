@@ -64,6 +64,7 @@ def text_of(p: PublicProtocol, tmp_path: Path) -> str:
     return (tmp_path / "p.json").read_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -166,6 +167,7 @@ def test_a_million_secure_reports_follow_the_integers(tmp_path: Path) -> None:
     assert np.sum((counts - n * off) ** 2 / (n * off)) > limit
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["srr", "ir", "grr-cr", "ue-cr", "ue", "sets", "not identified"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -77,7 +77,8 @@ def distance(counts, P):
     n, seen = counts.sum(), counts > 0
     if (P[seen] <= 0).any():
         return math.inf
-    return float(n * ((counts[seen] / n) ** 2 / P[seen]).sum() - n)
+    with np.errstate(over="ignore"):  # infinite where P has hardly any
+        return float(n * ((counts[seen] / n) ** 2 / P[seen]).sum() - n)
 
 
 def members(counts, Q, rng):

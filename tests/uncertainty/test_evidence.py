@@ -170,3 +170,18 @@ def test_parts_of_a_table_are_random_and_whole():
     assert (one.counts + two.counts == table.counts).all()
     assert one.n == 500
     assert any((rldp.split(table)[0].counts != one.counts).any() for _ in range(5))
+
+
+@pytest.mark.parametrize("n", [200, 5000])
+def test_measured_sets_hold_the_truth_for_every_number_of_records(n):
+    """A negative control: at a level that is not theirs, they miss it too often."""
+    P = np.array([[0.4, 0.2, 0.05, 0.05], [0.05, 0.1, 0.05, 0.1]])
+    random, runs = np.random.default_rng(4), 400
+    first = rldp.Table((100 * P).round().astype(int))
+    missed, missed_often = 0, 0
+    for counts in random.multinomial(n, P.ravel(), runs):
+        held_out = rldp.Table(counts.reshape(P.shape))
+        missed += not rldp.MeasuredSet(first, held_out, 0.05).contains(P)
+        missed_often += not rldp.MeasuredSet(first, held_out, 0.9).contains(P)
+    assert missed <= 34  # of 400: more have the chance 0.001 at 5 %
+    assert missed_often > 60

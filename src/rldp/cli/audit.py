@@ -73,6 +73,17 @@ def audit(
             help="Price K reports refreshed from one kept answer, sent as it is with chance A.",
         ),
     ] = None,
+    shuffled: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Also the ε of N reports that a shuffler mixes, at --delta, over F.",
+            min=1,
+        ),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="With --shuffled: the chance that more is revealed.")
+    ] = 1e-9,
     json: arguments.Json = False,
 ) -> None:
     """Find the worst case of a protocol or of any matrix, and say what reports can tell.
@@ -115,17 +126,30 @@ def audit(
     if keep is not None:
         one, several = (repeated(subject.audited, k, F, keep=keep) for k in (1, reports))
         refreshed = report.Refreshed(one, several)
+    together = None
+    if shuffled is not None:
+        from rldp.auditing.shuffled import shuffled_epsilon
+
+        together = shuffled_epsilon(found.audit.epsilon * (1 + 1e-9), shuffled, delta)
     channel = found.audit.channel
     least = robust_utility(channel, F) if robust else None
     if json:
         summary = report.risk_summary(found, told, refreshed)
         if least is not None:
             summary |= report.usefulness_summary(least, F, channel)
+        if together is not None:
+            summary["shuffled"] = {"reports": shuffled, "delta": delta, "epsilon": together}
         show.as_json(summary)
     else:
         report.risk(found, told, refreshed)
         if least is not None:
             report.usefulness(least, F, channel)
+        if together is not None:
+            show.paragraph(
+                f"{shuffled:,} shuffled reports together: ε = {together:.4g} at δ = {delta:g}, "
+                f"over F, against someone who knows S of all others, no U and no order. The "
+                f"shuffler must not work with the reader."
+            )
     if claim is not None and not is_kept(found, claim):
         raise typer.Exit(1)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rldp.cli.printing import Grid, note, paragraph, show_grid
-from rldp.presentation.estimate_texts import forgery_in_words
 from rldp.presentation.texts import schema_title
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ _DOUBTFUL = 0.01  # p-value below which a fit is called poor
 
 def estimate(e: Estimate, name: str, forged: int) -> None:
     """Cells and marginals with their intervals, and what to know about them."""
+    from rldp.presentation.estimate_texts import forgery_in_words  # it needs NumPy, help does not
+
     schema = e.schema
     note(schema_title(schema))
     weighted = e.counts.effective_n < 0.999 * e.n

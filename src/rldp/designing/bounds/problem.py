@@ -106,7 +106,7 @@ class BoundProblem:
         """Guarantees for all pairs over sets made around P̂, and the largest e^E of each.
 
         Without those that promise no more than what someone who knows U is promised: `inner` and
-        `halves` were the best bound on none of eleven tables then, and took up to 12 s.
+        `halves` were the best bound on none of seven tables then, and took up to 12 s.
         """
         given_u = float(factors_given_u(self.guarantees).max())
         return [
