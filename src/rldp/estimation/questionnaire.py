@@ -48,7 +48,8 @@ from rldp.estimation.report_counts import ReportCounts, counts_from
 from rldp.estimation.result import Estimate, GoodnessOfFit
 from rldp.release.frames import is_frame
 from rldp.release.keeping import FINGERPRINT_COLUMN
-from rldp.release.questionnaire import BLOCK_COLUMN, block_name
+from rldp.release.mixin import block_name
+from rldp.release.questionnaire import BLOCK_COLUMN
 from rldp.release.report_labels import ReportLabels, escaped
 from rldp.tables.arrow_arrays import integer_array
 from rldp.tables.frame_columns import column_names, narwhal, unknown_column

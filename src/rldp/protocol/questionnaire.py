@@ -35,7 +35,7 @@ from rldp.protocol.documents import (
 from rldp.protocol.guarantees import Claim, levels_document
 from rldp.protocol.public_protocol import FilePath, PublicProtocol, public_protocol_from
 from rldp.protocol.release_protocol import ReleaseProtocol, release_protocol_from
-from rldp.release.questionnaire import ReleasingBlocks, block_name
+from rldp.release.mixin import ReleasingBlocks, block_name
 from rldp.tables.schema import Column, Schema, shown_list
 
 BITS = 32  # of shares: one word of a random generator on any device

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from rldp.checks import checked_texts, discreet, is_one_of, shown, unmasked
 from rldp.errors import ParameterError
 from rldp.release.randomness import Per, Randomness, Simulation, check_ids_with_key
 from rldp.release.sampler import Released, Sampler, drawn_reports, sampler_of, separate_codes
+from rldp.tables.schema import Schema
 
 if TYPE_CHECKING:
     from rldp.release.encode import Missing
@@ -213,3 +214,105 @@ def _released_codes(
 
         ids = array_ids(record_id, len(s))
     return drawn_reports(p.sampler, s, u, randomness.source(p.fingerprint, ids, s, u))
+
+
+def block_name(schema: Schema) -> str:
+    """What reports and people call a block: its useful columns."""
+    return " + ".join(column.name for column in schema.useful)
+
+
+class Blocks(Protocol):
+    """What a release uses of a questionnaire."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def epsilon(self) -> float:
+        """Its ε in nats."""
+
+    @property
+    def schema(self) -> Schema:
+        """The sensitive columns, and the useful ones of all blocks."""
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """Whether some block needs S."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the public version."""
+
+    @property
+    def blocks(self) -> Sequence[Released]:
+        """The protocols."""
+
+    @property
+    def shares(self) -> Sequence[int]:
+        """How often each block is drawn, in units of 2^-bits."""
+
+    @property
+    def bits(self) -> int:
+        """The shares sum to 2^bits."""
+
+
+class ReleasingBlocks:
+    """`q.release`, which every questionnaire has."""
+
+    def release(
+        self: Blocks,
+        data: Any,
+        *,
+        keep: str | Iterable[str] = (),
+        record_id: Any = None,
+        key: bytes | None = None,
+        per: Per = "person",
+        rng: Simulation | None = None,
+        column: str = "y",
+        keep_anyway: bool = False,
+        fingerprint: bool = False,
+        missing: Missing = "error",
+        labels: bool | None = None,
+    ) -> Any:
+        """Draw a block for each record, and a report of that block: columns `block` and `y`.
+
+        Blocks are drawn with the shares of the questionnaire, independently of the record. The
+        randomness is as in `p.release`; with `record_id` and `key` a person always has the same
+        block. All input is checked, for every block, before the first block is drawn.
+
+        Args:
+            data: a pandas or polars DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader,
+                an iterable of dicts or one dict, with the columns of the questionnaire.
+            keep: other columns to keep beside the report, with a `KeptColumnsWarning`.
+            record_id: the column with each person's id.
+            key: a secret of at least 16 bytes, see `rldp.new_key`.
+            per: with a key, the same random bits per "person" or per "record" for the report of
+                the block; the block is always that of the person.
+            rng: `rldp.Simulation(seed)` for experiments; it is recorded in the result's metadata.
+            column: the name of the column with the reports.
+            keep_anyway: allow columns of S and U in `keep`.
+            fingerprint: add the column `protocol` with the first 12 digits of the fingerprint.
+            missing: "error" refuses records with missing values in any column; "drop" leaves out
+                those that miss a value that their block asks for.
+            labels: whether the report of a unary protocol names its cells, or is written in bits.
+
+        Returns:
+            The same kind of frame, a RecordBatchReader for a stream, dicts for dicts.
+        """
+        randomness = Randomness(rng, key, per)
+        check_ids_with_key(record_id, key)
+        from rldp.release.questionnaire import released  # frames are heavy
+
+        return released(
+            self,
+            data,
+            randomness=randomness,
+            record_id=record_id,
+            missing=missing,
+            labels=labels,
+            keep=keep,
+            column=column,
+            keep_anyway=keep_anyway,
+            fingerprint=fingerprint,
+        )

@@ -12,9 +12,9 @@ release fails does not depend on chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -37,62 +37,18 @@ from rldp.release.encode import (
     row_place,
 )
 from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, short_fingerprint
+from rldp.release.mixin import Blocks, block_name
 from rldp.release.randomness import (
-    Per,
     Randomness,
-    Simulation,
     WordSource,
-    check_ids_with_key,
 )
 from rldp.release.report_labels import drawn_texts
 from rldp.release.sampler import Released
 from rldp.tables.arrow_arrays import integer_array, text_array
 from rldp.tables.frame_columns import column_names, narwhal, unknown_column, with_reader
-from rldp.tables.schema import Schema
 
 BLOCK_COLUMN = "block"
 _AT_ONCE = 2**17  # records whose codes are held together
-
-
-def block_name(schema: Schema) -> str:
-    """What reports and people call a block: its useful columns."""
-    return " + ".join(column.name for column in schema.useful)
-
-
-class Blocks(Protocol):
-    """What a release uses of a questionnaire."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def epsilon(self) -> float:
-        """Its ε in nats."""
-
-    @property
-    def schema(self) -> Schema:
-        """The sensitive columns, and the useful ones of all blocks."""
-
-    @property
-    def reads_sensitive(self) -> bool:
-        """Whether some block needs S."""
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the public version."""
-
-    @property
-    def blocks(self) -> Sequence[Released]:
-        """The protocols."""
-
-    @property
-    def shares(self) -> Sequence[int]:
-        """How often each block is drawn, in units of 2^-bits."""
-
-    @property
-    def bits(self) -> int:
-        """The shares sum to 2^bits."""
 
 
 class Drawn(NamedTuple):
@@ -203,75 +159,38 @@ class Drawing:
         return Randomness(key=self.randomness.key).source(self.q.fingerprint, ids)
 
 
-class ReleasingBlocks:
-    """`q.release`, which every questionnaire has."""
-
-    def release(
-        self: Blocks,
-        data: Any,
-        *,
-        keep: str | Iterable[str] = (),
-        record_id: Any = None,
-        key: bytes | None = None,
-        per: Per = "person",
-        rng: Simulation | None = None,
-        column: str = "y",
-        keep_anyway: bool = False,
-        fingerprint: bool = False,
-        missing: Missing = "error",
-        labels: bool | None = None,
-    ) -> Any:
-        """Draw a block for each record, and a report of that block: columns `block` and `y`.
-
-        Blocks are drawn with the shares of the questionnaire, independently of the record. The
-        randomness is as in `p.release`; with `record_id` and `key` a person always has the same
-        block. All input is checked, for every block, before the first block is drawn.
-
-        Args:
-            data: a pandas or polars DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader,
-                an iterable of dicts or one dict, with the columns of the questionnaire.
-            keep: other columns to keep beside the report, with a `KeptColumnsWarning`.
-            record_id: the column with each person's id.
-            key: a secret of at least 16 bytes, see `rldp.new_key`.
-            per: with a key, the same random bits per "person" or per "record" for the report of
-                the block; the block is always that of the person.
-            rng: `rldp.Simulation(seed)` for experiments; it is recorded in the result's metadata.
-            column: the name of the column with the reports.
-            keep_anyway: allow columns of S and U in `keep`.
-            fingerprint: add the column `protocol` with the first 12 digits of the fingerprint.
-            missing: "error" refuses records with missing values in any column; "drop" leaves out
-                those that miss a value that their block asks for.
-            labels: whether the report of a unary protocol names its cells, or is written in bits.
-
-        Returns:
-            The same kind of frame, a RecordBatchReader for a stream, dicts for dicts.
-        """
-        randomness = Randomness(rng, key, per)
-        check_ids_with_key(record_id, key)
-        if is_one_of(missing, ["drop"]) and isinstance(data, Mapping):
-            raise ParameterError(
-                "Expected several records to drop some of them, got one record.",
-                argument="missing",
-            )
-        layout = checked_layout(
-            self,
-            keep=keep,
-            record_id=record_id,
-            column=column,
-            keep_anyway=keep_anyway,
-            fingerprint=fingerprint,
-            missing=missing,
-        ).written(labels)
-        layout.warn(self, stacklevel=2)  # type: ignore[arg-type]  # it asks for names only
-        drawing = Drawing(self, randomness, layout.missing, layout.labels)
-        data = with_reader(data)
-        if isinstance(data, Mapping):
-            return _released_records(drawing, [data], layout)[0]
-        if frames.is_reader(data):
-            return _released_reader(drawing, data, layout)
-        if frames.is_frame(data):
-            return _released_frame(drawing, data, layout)
-        return _released_records(drawing, data, layout)
+def released(
+    q: Blocks,
+    data: Any,
+    *,
+    randomness: Randomness,
+    record_id: Any,
+    missing: Missing,
+    labels: bool | None,
+    **columns: Any,
+) -> Any:
+    """What `q.release` gives, for checked randomness."""
+    if is_one_of(missing, ["drop"]) and isinstance(data, Mapping):
+        raise ParameterError(
+            "Expected several records to drop some of them, got one record.",
+            argument="missing",
+        )
+    layout = checked_layout(
+        q,
+        record_id=record_id,
+        missing=missing,
+        **columns,
+    ).written(labels)
+    layout.warn(q, stacklevel=3)  # type: ignore[arg-type]  # it asks for names only
+    drawing = Drawing(q, randomness, layout.missing, layout.labels)
+    data = with_reader(data)
+    if isinstance(data, Mapping):
+        return _released_records(drawing, [data], layout)[0]
+    if frames.is_reader(data):
+        return _released_reader(drawing, data, layout)
+    if frames.is_frame(data):
+        return _released_frame(drawing, data, layout)
+    return _released_records(drawing, data, layout)
 
 
 def checked_layout(q: Blocks, **options: Any) -> Layout:

@@ -33,12 +33,10 @@ from rldp.release.encode import (
 )
 from rldp.release.frames import no_texts
 from rldp.release.keeping import FINGERPRINT_COLUMN, Layout, bare_type, short_fingerprint
+from rldp.release.mixin import Blocks, ReleasingBlocks, block_name
 from rldp.release.questionnaire import (
     BLOCK_COLUMN,
-    Blocks,
     Drawing,
-    ReleasingBlocks,
-    block_name,
     block_texts,
     checked_layout,
 )
