@@ -47,12 +47,15 @@ PYTHON_ONLY = {
     "levels",
     "limits",
     "n",
+    "p",
     "path",
     "prior_records",
     "rows",
+    "shares",
     "simulations",
     "table",
     "total",
+    "waves",
     "distribution_su",
 }
 

@@ -155,7 +155,7 @@ def test_a_checker_that_is_wrong_about_parts_accepts_a_false_claim(name, monkeyp
         ),
         ("prove.js", "channel.given(group).prove(F.given(group),", "channel.prove(F,"),
         (
-            "sets.js",
+            "everything.js",
             "made.records(within(this.counts, group));",
             "made.records(within(this.counts, group)); made.n = 1n;",
         ),

@@ -143,7 +143,7 @@ def test_single_precision_probabilities_are_caught() -> None:
     single = N.astype(np.float32).astype(np.int64)
     assert single.sum() != 2**BITS
     single[0, 0] += 2**BITS - single.sum()
-    words = np.array([int(limit) - 1 for limit in AliasRows(N, BITS)._limits if limit], np.uint64)
+    words = np.array([int(limit) - 1 for limit in AliasRows(N, BITS).limits if limit], np.uint64)
     exact = AliasRows(N, BITS).draw(np.zeros(len(words), dtype=np.int64), words)
     rounded = AliasRows(single, BITS).draw(np.zeros(len(words), dtype=np.int64), words)
     assert not np.array_equal(exact, rounded)

@@ -86,7 +86,7 @@ def test_commands_and_script_run_as_given_with_the_protocol_of_the_page(name, cl
     assert "proved: ε = " in out
     assert p.estimate(tmp_path / "reports.csv").n == n
     (tmp_path / "reports.csv").unlink()
-    assert "ReleaseProtocol" in run([sys.executable, script.name], tmp_path)
+    assert "proved against" in run([sys.executable, script.name], tmp_path)
     assert p.estimate(tmp_path / "reports.csv").n == n
 
 

@@ -21,12 +21,16 @@ _OURS = (DoubtfulModelWarning, KeptColumnsWarning, LabelWarning, ReadingWarning)
 # arguments of the package that the command line calls by another name
 _OPTIONS = {
     "covariates": "--covariate",
+    "denominator": "--denominators",
+    "first": "STORE ...",
     "key": "--key-file",
+    "languages": "--language",
     "parameters": "--pin",
     "protocols": "--protocol",
     "replace": "--force",
     "reports": "REPORTS",
     "rng": "--simulate",
+    "u": "--known-margin",
     "uncertainty": "--set",
 }
 

@@ -125,6 +125,7 @@ def _distributed(
             for future in done:
                 found[places[future]] = _told(places[future], future.result(), tell)
     except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.end()  # which lets the threads go on
         pool.shutdown(wait=True, cancel_futures=True)
@@ -138,6 +139,7 @@ class _Process:
 
     def __init__(self) -> None:
         """Start it."""
+        self._is_ended = False
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             _COMMAND,
@@ -158,7 +160,8 @@ class _Process:
             self._process.stdin.flush()
             is_done, found = pickle.load(self._process.stdout)
         except (OSError, EOFError, ValueError, AttributeError, TypeError, pickle.PickleError):
-            if self._process.returncode is not None and self._process.returncode < 0:
+            # the flag first: a pipe closes before the end of its process is known
+            if self._is_ended or (self._process.poll() or 0) < 0:
                 raise RldpError("A process that designs was ended.") from None
             return job.run()
         if is_done:
@@ -168,6 +171,7 @@ class _Process:
 
     def end(self) -> None:
         """End it now."""
+        self._is_ended = True
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
